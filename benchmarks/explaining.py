@@ -30,8 +30,10 @@ from numpy.typing import NDArray
 from headway.data.corpus import read_lines
 from headway.errors import UserError
 from headway.evaluation import alignment_error_rate, parse_pharaoh
-from headway.insight.analyses import MOST_PAIRS, NAMES, AnalysisName, AskHeadImportance, AskPatching
-from headway.insight.analyses.erasing import DETACHED, needed
+from headway.insight.analyses import MOST_PAIRS, NAMES
+from headway.insight.analyses.erasure import DETACHED, needed
+from headway.insight.analyses.head_importance import HeadImportanceRequest
+from headway.insight.analyses.patching import PatchingRequest
 from headway.page import ShownRecord
 from headway.text.tokenizer import Piece
 from headway.translator import Translator
@@ -89,7 +91,7 @@ def qualities(
     found_links: dict[str, list[list[tuple[int, int]]]] = defaultdict(list)
     areas: dict[str, list[tuple[float, float]]] = defaultdict(list)
     looks: dict[str, Counter[str]] = defaultdict(Counter)
-    wanted: list[AnalysisName] = ["contributions", "erasure", "contrast", "faithfulness"]
+    wanted: list[str] = ["contributions", "erasure", "contrast", "faithfulness"]
     for source, target in zip(sources, targets, strict=True):
         record = translator.inspect(source, target, analyses=wanted)
         found = alignments(record)
@@ -157,10 +159,10 @@ def seconds(translator: Translator, sources: Sequence[str], targets: Sequence[st
     middle = sorted(range(len(sources)), key=lambda number: len(sources[number]))[len(sources) // 2]
     pairs = list(zip(sources, targets, strict=True))[:MOST_PAIRS]
     asked: dict[str, Any] = {name: name for name in NAMES if name != "patching"}
-    asked["head_importance"] = AskHeadImportance(pairs=pairs)
+    asked["head_importance"] = HeadImportanceRequest(pairs=pairs)
     others = (one for one in sources if _is_patched(translator, sources[middle], targets[middle], one))
     if (other := next(others, None)) is not None:
-        asked["patching"] = AskPatching(other=other)
+        asked["patching"] = PatchingRequest(other=other)
     times: dict[str, float] = {}
     for name in ("record", *asked):
         analyses = [] if name == "record" else [asked[name]]
@@ -179,7 +181,7 @@ def seconds(translator: Translator, sources: Sequence[str], targets: Sequence[st
 
 def _is_patched(translator: Translator, source: str, target: str, other: str) -> bool:
     try:
-        translator.inspect(source, target, analyses=[AskPatching(other=other)])
+        translator.inspect(source, target, analyses=[PatchingRequest(other=other)])
     except UserError:
         return False
     return True

@@ -16,26 +16,16 @@ from headway.cli import demo
 from headway.corpora import dates
 from headway.decoding import Sampling, faithful
 from headway.insight import edited_model, record_pass, usual_cases
-from headway.insight.analyses import (
-    Analyses,
-    AskContrast,
-    AskedAnalysis,
-    AskHeadImportance,
-    AskPatching,
-    DecoderLens,
-    Plain,
-    Reading,
-    contrast,
-    contributions,
-    cut_encoders,
-    erasure,
-    faithfulness,
-    given_by_encoder_layer,
-    head_importance,
-    logit_lens,
-    patching,
-)
-from headway.insight.analyses.erasing import erasures, hidden_without
+from headway.insight.analyses import Analyses, Request
+from headway.insight.analyses.contrast import ContrastRequest, contrast
+from headway.insight.analyses.contributions import contributions
+from headway.insight.analyses.decoder_lens import DecoderLens, cut_encoders, given_by_encoder_layer
+from headway.insight.analyses.erasure import erasure
+from headway.insight.analyses.faithfulness import faithfulness
+from headway.insight.analyses.head_importance import HeadImportanceRequest, head_importance
+from headway.insight.analyses.logit_lens import logit_lens
+from headway.insight.analyses.patching import PatchingRequest, patching
+from headway.insight.analyses.reading import Reading, erasures, hidden_without
 from headway.insight.editing import prefix_logits
 from headway.insight.recording import recording_copy
 from headway.interop import onnx
@@ -58,11 +48,11 @@ TEXTS = [TEXT, "a dog ran after the cat", "", "the mat"]
 SIZES = {"d_model": 16, "num_heads": 2, "d_ff": 16, "encoder_layers": 2, "decoder_layers": 1}
 CONFIG = ModelConfig(source_vocab_size=12, target_vocab_size=12, **SIZES)
 PLAIN = ("contributions", "erasure", "logit_lens", "decoder_lens", "faithfulness")
-ANALYSES: list[AskedAnalysis] = [
-    *(Plain(kind=name) for name in PLAIN),
-    AskContrast(),
-    AskPatching(other=OTHER),
-    AskHeadImportance(pairs=[(TEXT, "a dog"), (OTHER, "the mat sat")]),
+ANALYSES: list[str | Request] = [
+    *PLAIN,
+    ContrastRequest(),
+    PatchingRequest(other=OTHER),
+    HeadImportanceRequest(pairs=[(TEXT, "a dog"), (OTHER, "the mat sat")]),
 ]
 SEARCHES: dict[str, dict[str, Any]] = {
     "greedy": {"beam_size": 1},

@@ -1,4 +1,4 @@
-"""Which device and which precision: chosen here and nowhere else."""
+"""The choice of device and precision, and the memory settings of each device."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 
 
 def pick_device(name: DeviceName | torch.device) -> str:
-    """`auto`: cuda, then mps, then cpu, and cpu where torch isn't installed; torch isn't loaded where there can be no
+    """The device that a name stands for. `auto`: cuda, then mps, then cpu; torch isn't loaded where there can be no
     accelerator. Raises UserError for a device that isn't there."""
     if not isinstance(name, str):
         return "cpu" if name.type == "cpu" else str(name)
     if name not in (known := get_args(DeviceName)):
         raise UserError(f"device {name!r} is unknown; there are {', '.join(known)}")
     if name == "auto":
-        looks = has_torch() and ("torch" in sys.modules or _may_have_accelerator())
-        return next(filter(_is_available, ("cuda", "mps") if looks else ()), "cpu")
+        may_be_there = has_torch() and ("torch" in sys.modules or _may_have_accelerator())
+        return next(filter(_is_available, ("cuda", "mps") if may_be_there else ()), "cpu")
     if name != "cpu" and not _is_available(name):
         raise UserError(f"device {name!r} is not available on this machine; use auto or cpu")
     return name
@@ -46,7 +46,7 @@ def has_torch() -> bool:
 
 
 def need_torch(what: str) -> None:
-    """Raises UserError where torch isn't installed. what: the thing that needs it."""
+    """Raises UserError where torch isn't installed. what: the feature that needs it."""
     if not has_torch():
         raise UserError(f"{what} {NEEDS_TORCH}")
 
@@ -55,71 +55,61 @@ def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
     """The type of matrix products in training. `auto`: bf16 where the processor multiplies it faster than fp32."""
     import torch
 
-    if precision == "auto":
-        return torch.bfloat16 if _has_fast_bf16(device) else torch.float32
-    return torch.bfloat16 if precision == "bf16" else torch.float32
+    use_bf16 = precision == "bf16" or (precision == "auto" and _has_fast_bf16(device))
+    return torch.bfloat16 if use_bf16 else torch.float32
+
+
+def translating_dtype(precision: TranslatingPrecision, device: torch.device) -> torch.dtype:
+    """The type of torch's weights in translating. `auto`: bf16 on cuda; elsewhere fp32, so that a translation
+    doesn't depend on its batch. Raises UserError for int8, which only CTranslate2 has."""
+    if precision == "int8":
+        raise UserError("precision int8 needs engine ctranslate2")
+    return training_dtype("fp32" if precision == "auto" and device.type != "cuda" else precision, device)
 
 
 def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
-    """Within it, matrix products on the device are of this type; float32 leaves everything as it is."""
+    """A context in which matrix products on the device are of this type; float32 changes nothing."""
     import torch
 
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
-def translating_dtype(precision: TranslatingPrecision, device: torch.device) -> torch.dtype:
-    """The type of torch's weights in translating. `auto`: bf16 on cuda, fp32 elsewhere, where a translation then
-    doesn't depend on what it is translated with. Raises UserError for int8, which is CTranslate2's."""
-    import torch
-
-    if precision == "int8":
-        raise UserError("precision int8 needs engine ctranslate2")
-    if precision == "auto":
-        return torch.bfloat16 if device.type == "cuda" and _has_fast_bf16(device) else torch.float32
-    return torch.bfloat16 if precision == "bf16" else torch.float32
-
-
 def keep_large_allocations(device: torch.device) -> None:
-    """Makes the C library keep freed memory instead of returning it to the system after every step.
-
-    A step allocates and frees the same large tensors over and over; by default glibc maps each anew and the kernel
-    clears its pages again, which takes a third of the time on CPU. Only Linux with glibc has these settings.
-    """
-    if device.type != "cpu" or sys.platform != "linux":
-        return
-    m_trim_threshold, m_mmap_max, m_arena_max = -1, -4, -8
-    with contextlib.suppress(OSError, AttributeError):
-        libc = ctypes.CDLL("libc.so.6")
-        libc.mallopt(m_mmap_max, 0)
-        libc.mallopt(m_trim_threshold, 2**31 - 1)
-        libc.mallopt(m_arena_max, 1)
+    """Makes glibc keep freed memory. By default it returns the large tensors of each step to the system, and the kernel
+    clears their pages again, which takes a third of the time on CPU."""
+    if device.type == "cpu" and sys.platform == "linux":
+        m_trim_threshold, m_mmap_max, m_arena_max = -1, -4, -8
+        with contextlib.suppress(OSError, AttributeError):  # a system without glibc
+            libc = ctypes.CDLL("libc.so.6")
+            libc.mallopt(m_mmap_max, 0)
+            libc.mallopt(m_trim_threshold, 2**31 - 1)
+            libc.mallopt(m_arena_max, 1)
 
 
 def return_freed_memory() -> None:
-    """Gives the system back what is free in the heap, some 30 ms. What is kept by `keep_large_allocations` only grows
-    where the sizes of tensors differ from one call to the next, as they do in a server."""
+    """Gives the free memory of the heap back to the system, in some 30 ms. After `keep_large_allocations` the heap only
+    grows where the sizes of tensors differ from call to call, as in a server."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def keep_matrix_kernels(device: torch.device) -> None:
-    """Lets oneDNN, which multiplies bf16 on CPU, keep the code of up to 8,192 shapes.
+    """Lets oneDNN, which multiplies bf16 on CPU, keep the code of up to 8,192 shapes of products.
 
-    It compiles each shape of product anew, half a millisecond each, and forgets all but the last 1,024. Packed
-    training has few shapes; what is translated in between has more. Must come before the first product, and leaves
-    alone what is set.
+    It compiles each shape in half a millisecond and by default keeps the last 1,024. Packed training has few shapes,
+    validation has more. Must come before the first product, and leaves alone what is set.
     """
     if device.type == "cpu":
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8192")
 
 
 def keep_few_matrix_kernels() -> None:
-    """Lets oneDNN, which multiplies on CPU, keep the code of the latest 128 shapes of products alone.
+    """Lets oneDNN keep the code of only the last 128 shapes of products.
 
-    It keeps 1,024, and torch their descriptions for each thread: 1 GB with two threads, which a server, whose batches
-    have ever other shapes, comes to after half an hour. 128 cost it no speed that could be measured (docs/serving.md).
-    Must come before the first product, and leaves alone what is set.
+    By default it keeps 1,024, and torch their descriptions for each thread: 1 GB with two threads after half an hour of
+    a server, whose batches always have new shapes. 128 cost no speed that could be measured (docs/serving.md). Must
+    come before the first product, and leaves alone what is set.
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(name, "128")
@@ -132,7 +122,7 @@ def _may_have_accelerator() -> bool:
 
 
 def _is_available(accelerator: str) -> bool:
-    """Whether torch finds the accelerator or, where torch isn't installed, CTranslate2, which knows cuda alone."""
+    """Whether torch finds the accelerator or, where torch isn't installed, CTranslate2, which knows only cuda."""
     if has_torch():
         import torch
 

@@ -1,11 +1,12 @@
-"""How many cores a command uses: those that the process may have, unless the user says otherwise.
+"""The number of threads that a command uses: the cores that the process may have, unless the user says otherwise.
 
-torch follows the affinity alone. The CPU limit of a container is a quota of its cgroup: threads in excess of it
-use it up early in each period, and then all of them stand still until the next one.
+torch follows only the affinity. The CPU limit of a container is a quota of its cgroup: threads in excess of it use it
+up early in each period, and then all of them stand still until the next period.
 """
 
 import math
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -25,12 +26,15 @@ def use_threads(option: int | None = None) -> None:
     """Sets the threads of everything that computes: to `option`, else HEADWAY_THREADS, else OMP_NUM_THREADS, else
     `usable_cores`, but to no more than torch takes by itself if it is loaded, which is physical cores on some machines.
 
-    Commands call it once, before they load a model; the number then stays, because the last digits of a training depend
-    on it. Nothing else in headway may call it: a library leaves the threads to the program that uses it. Raises
-    UserError.
+    Only commands call it, once, before they load a model: the last digits of a training depend on the number, and a
+    library leaves the threads to the program that uses it. Raises UserError.
     """
-    threads = _wanted(option)
-    if threads is None:
+    if text := os.environ.get(VARIABLE, "") if option is None else str(option):
+        threads = int(text) if re.fullmatch(r"\s*\d{1,4}\s*", text) else 0
+        if not 1 <= threads <= MOST:
+            given = f"{VARIABLE}={text}" if option is None else f"--threads {text}"
+            raise UserError(f"{given}: must be a whole number from 1 to {MOST}")
+    else:
         threads = current_threads()
         if not os.environ.get("OMP_NUM_THREADS"):
             processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # of one training, on this machine
@@ -60,31 +64,15 @@ def current_threads() -> int:
 
 
 def usable_cores(root: Path = Path("/")) -> int:
-    """Cores that affinity and the quotas of cgroups leave to this process; a part of a core counts as one. `root` is of
-    the file system."""
+    """Cores that affinity and the quotas of cgroups leave to this process, rounded up. root: of the file system."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return math.ceil(min([cores, *map(_quota, _cgroups(root))]))
 
 
-def _wanted(option: int | None) -> int | None:
-    """What the user asks for. Raises UserError."""
-    text = os.environ.get(VARIABLE, "") if option is None else str(option)
-    if not text:
-        return None
-    try:
-        threads = int(text)
-    except ValueError:
-        threads = 0
-    if not 1 <= threads <= MOST:
-        given = f"{VARIABLE}={text}" if option is None else f"--threads {text}"
-        raise UserError(f"{given}: must be a whole number from 1 to {MOST}")
-    return threads
-
-
 def _cgroups(root: Path) -> Iterator[Path]:
-    """The folders of the cgroups of both versions that may limit this process: its own, and those around it as far as
-    they are mounted (cgroups(7), proc_pid_mountinfo(5))."""
-    paths = {}  # by controller; version 2 has all under no name
+    """The folders of the cgroups that may limit this process: its own, and those around it as far as they are mounted
+    (cgroups(7), proc_pid_mountinfo(5))."""
+    paths = {}  # by controller; version 2 has a single path, without a name
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         paths.update(dict.fromkeys(controllers.split(","), PurePosixPath(path)))
@@ -92,16 +80,16 @@ def _cgroups(root: Path) -> Iterator[Path]:
         mount, _, system = line.partition(" - ")
         controller = {"cgroup": "cpu", "cgroup2": ""}.get(system.split()[0])
         if controller not in paths:
-            continue  # controllers other than cpu stay in: where they are mounted there are no quotas to be found
+            continue  # other controllers of version 1 stay in: where they are mounted there are no quotas
         path, (top, point) = paths[controller], mount.split()[3:5]  # the cgroup that is mounted, and where
-        # What is mounted in a container may be the container's own cgroup, whose path from outside isn't there
+        # a container may mount its own cgroup, of which the process knows another path
         inside = path.relative_to(top) if path.is_relative_to(top) else PurePosixPath()
         for cgroup in (inside, *inside.parents):
             yield root / point.lstrip("/") / cgroup
 
 
 def _quota(cgroup: Path) -> float:
-    """Cores' worth of time that a cgroup grants, infinite where it sets no limit."""
+    """Number of cores whose time a cgroup grants; infinite if it sets no limit."""
     with suppress(OSError, ValueError, ZeroDivisionError):  # ValueError: "max"
         if (cgroup / "cpu.max").exists():
             quota, period = (cgroup / "cpu.max").read_text(encoding="utf-8").split()
@@ -115,7 +103,7 @@ def _quota(cgroup: Path) -> float:
 
 
 def _lines(file: Path) -> list[str]:
-    """Of a file that only Linux has."""
+    """The lines of a file, none if there is no such file, as on systems other than Linux."""
     with suppress(OSError):
         return file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     return []

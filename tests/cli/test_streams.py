@@ -8,7 +8,7 @@ import pytest
 import typer
 from rich.console import Console
 
-from headway.cli.streams import prepare_streams
+from headway.cli.files import prepare_streams
 from headway.errors import UserError
 from headway.training.reporter import Reporter
 

@@ -11,17 +11,14 @@ from py_mini_racer import JSEvalException
 
 from headway.decoding import SearchOptions, TorchEngine, TorchSearcher
 from headway.insight import HeadOff, edited_model, record_pass
-from headway.insight.analyses import (
-    Reading,
-    contrast,
-    contributions,
-    cut_encoders,
-    erasure,
-    faithfulness,
-    given_by_encoder_layer,
-    logit_lens,
-    patching,
-)
+from headway.insight.analyses.contrast import contrast
+from headway.insight.analyses.contributions import contributions
+from headway.insight.analyses.decoder_lens import cut_encoders, given_by_encoder_layer
+from headway.insight.analyses.erasure import erasure
+from headway.insight.analyses.faithfulness import faithfulness
+from headway.insight.analyses.logit_lens import logit_lens
+from headway.insight.analyses.patching import patching
+from headway.insight.analyses.reading import Reading
 from headway.model import Transformer
 from tests.page.engines import NEVER, VOCABULARY, engine_of, random_model, sources
 

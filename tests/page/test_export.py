@@ -18,7 +18,7 @@ from headway.cli import app
 from headway.cli.export import SENTENCES
 from headway.data.prepared import VALID_TEXTS
 from headway.errors import UserError
-from headway.insight.analyses import head_importance
+from headway.insight.analyses.head_importance import head_importance
 from headway.model import ModelConfig, Transformer
 from headway.page import export
 from headway.page.export import NEEDS_A_HOST, as_precision, export_web, open_web

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from headway.insight.analyses import AskHeadImportance
+from headway.insight.analyses.head_importance import HeadImportanceRequest
 from tests.system.browsing import Window, open_live
 
 TEXT = "the cat sat on the mat"
@@ -18,7 +18,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def record(random):
-    pairs = AskHeadImportance(pairs=[("the cat sat", "a b"), ("on the mat", "b a")])
+    pairs = HeadImportanceRequest(pairs=[("the cat sat", "a b"), ("on the mat", "b a")])
     return random.inspect(TEXT, analyses=[*PLAIN, pairs])
 
 

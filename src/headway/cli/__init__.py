@@ -1,8 +1,8 @@
 """The command line: thin commands, with heavy imports inside them.
 
-Results go to standard output, everything else to standard error. Exit codes: 0; 2 for what the user can mend, in one
-line; 1 for a defect of ours, or where the reader of our output went away; 130 and 143 for a run that was ended by
-SIGINT or SIGTERM after saving.
+Results go to standard output, everything else to standard error. Exit codes: 0; 2 for errors that the user can mend, in
+one line; 1 for defects, or if the reader of the output went away; 130 and 143 if SIGINT or SIGTERM ended a run after
+saving.
 """
 
 import os
@@ -12,7 +12,7 @@ import typer
 from typer import Option
 
 from headway.cli import compare, demo, draw, evaluate, export, inspect, make, plan, serve, show, texts, train, translate
-from headway.cli.streams import prepare_streams
+from headway.cli.files import prepare_streams
 from headway.errors import NEEDS_TORCH, UserError
 
 app = typer.Typer(
@@ -65,8 +65,7 @@ def main() -> None:
     """The program `headway`."""
     prepare_streams()
     code = _run()
-    if train.is_rank():
-        # Threads of torch may still hold tensors of the last exchange. The interpreter's own end would abort on them.
+    if train.is_rank():  # threads of torch may still hold tensors, on which the interpreter's own end would abort
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -97,6 +96,8 @@ def _run() -> int:
 
 
 def _complain(message: str) -> int:
-    line = f"headway: {' '.join(message.split())}"  # it may quote a stranger's file, which is not to steer the terminal
+    line = (
+        f"headway: {' '.join(message.split())}"  # may quote a file, whose control characters must not reach a terminal
+    )
     print("".join(char if char.isprintable() else ascii(char)[1:-1] for char in line), file=sys.stderr)
     return 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -15,18 +15,18 @@ from typer import Argument, Option
 
 from headway.cli import options
 from headway.cli.evaluate import TestSet, shown_difference, shown_score
-from headway.cli.files import load_translator
+from headway.cli.files import load_translator, tell
 from headway.cli.show import print_json, print_table
-from headway.cli.streams import tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from headway.evaluation import Comparison
+    from headway.recipe.recipe import BestBy
     from headway.training.reporter import RunRecord
     from headway.translator import Translator
 
-FORMS = {"valid_loss": ".3f", "valid_bleu": ".2f"}
-"""How the log's measures are shown."""
+FORMS: dict[BestBy, str] = {"valid_loss": ".3f", "valid_bleu": ".2f"}
+"""Formats of the log's measures."""
 
 
 def compare(
@@ -63,6 +63,7 @@ def compare(
     headway compare runs/base runs/large --source test.de --reference test.en
     """
     from headway.insight.pictures import draw_curves, save_picture
+    from headway.storage import find_model
     from headway.training.reporter import read_run
     from headway.training.run_directory import differing_keys
 
@@ -73,11 +74,11 @@ def compare(
             raise UserError(f"{run}: is given twice")
     options.check_picture(output)
     given = options.given_options(context)
-    if source is None and (left := given.keys() - {"output", "as_json"}):
-        raise UserError(f"{given[min(left)]} is for a test set; give --source and --reference, too")
     test_set = None
     if source is not None:
-        test_set = TestSet.read(source, reference, metric or [], runs[0], target_language, tokenize)
+        test_set = TestSet.read(source, reference, metric, runs[0], target_language, tokenize)
+    elif left := given.keys() - {"output", "as_json"}:
+        raise UserError(f"{given[min(left)]} is for a test set; give --source and --reference, too")
     records = [read_run(run, lambda line: tell(f"headway: {line}")) for run in runs]
     differing = differing_keys([one.recipe for one in records])
     if output is not None:
@@ -91,9 +92,11 @@ def compare(
     if not as_json:
         _show_records(records, differing)
     if test_set is not None:
+        for run in runs:  # before one of them has translated for minutes
+            find_model(run)
         load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
         search = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr}
-        scored = _scored(runs, test_set, load, search)
+        scored = _scored(runs, test_set, map(load, runs), search)
         comparisons = [[asdict(one) for one in of_run] for of_run in scored]
         document["test_set"] = {"lines": len(test_set.sources), "comparison": comparisons}
         if not as_json:
@@ -103,10 +106,10 @@ def compare(
 
 
 def _panels(records: Sequence[RunRecord], output: Path) -> dict[str, dict[str, tuple[list[int], list[float]]]]:
-    """By measure and run its steps and values; without what has none. Raises UserError where nothing has any."""
+    """Steps and values by measure and run, without empty curves. Raises UserError if all are empty."""
     panels = {
         measure: {
-            str(one.folder): (list(found), list(found.values())) for one in records if (found := one.curves[measure])
+            str(one.folder): (list(curve), list(curve.values())) for one in records if (curve := one.curves[measure])
         }
         for measure in FORMS
     }
@@ -116,44 +119,37 @@ def _panels(records: Sequence[RunRecord], output: Path) -> dict[str, dict[str, t
 
 
 def _show_records(records: Sequence[RunRecord], differing: dict[str, list[Any]]) -> None:
-    """Recipes and curves, in which each run is a letter."""
+    """Prints recipes and curves, in which each run is a letter."""
     from headway.insight.terminal import draw_plot, shown
-    from headway.training.reporter import MEASURES
 
     letters = list(ascii_uppercase[: len(records)])
     print_table([[letter, shown(str(one.folder))] for letter, one in zip(letters, records, strict=True)])
     typer.echo("\nrecipe keys that differ" if differing else "\nthe recipes are the same")
     if differing:
-        texts = {
-            key: [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+        texts = [
+            [key, *(shown(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)) for one in values)]
             for key, values in differing.items()
-        }
-        print_table([["", *letters], *([key, *map(shown, of_key)] for key, of_key in texts.items())])
+        ]
+        print_table([["", *letters], *texts])
     rows = [["last step", *(f"{one.last_step:,}" if one.last_step else "-" for one in records)]]
-    for measure in MEASURES:
+    for measure, form in FORMS.items():
         points = [one.best(measure) for one in records]
-        cells = [f"{one[1]:{FORMS[measure]}} at step {one[0]:,}" if one else "-" for one in points]
-        rows.append([f"best {measure}", *cells])
+        rows.append([f"best {measure}", *(f"{one[1]:{form}} at step {one[0]:,}" if one else "-" for one in points)])
     typer.echo("\nvalidations")
     print_table([["", *letters], *rows])
-    for measure in MEASURES:
+    for measure, form in FORMS.items():
         curves = {letter: curve for letter, one in zip(letters, records, strict=True) if (curve := one.curves[measure])}
         if curves:
-            typer.echo(f"\n{measure} by step\n\n{draw_plot(curves, FORMS[measure])}")
+            typer.echo(f"\n{measure} by step\n\n{draw_plot(curves, form)}")
 
 
 def _scored(
-    runs: Sequence[Path], test_set: TestSet, load: Callable[[Path], Translator], search: dict[str, Any]
+    runs: Sequence[Path], test_set: TestSet, translators: Iterable[Translator], search: dict[str, Any]
 ) -> list[list[Comparison]]:
-    """Of each run but the first its comparison with the first, by every metric."""
-    from headway.storage import find_model
-
-    for run in runs:  # before one of them has translated for minutes
-        find_model(run)
+    """The comparison of each run but the first with the first, by every metric. Raises UserError."""
     tokenizations: dict[str, Path] = {}
     systems = []
-    for run in runs:
-        translator = load(run)
+    for run, translator in zip(runs, translators, strict=True):
         tokenizations.setdefault(test_set.tokenization(translator.info), run)
         if len(tokenizations) > 1:
             found = ", ".join(f"{of_run} as {name}" for name, of_run in tokenizations.items())

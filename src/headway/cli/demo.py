@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from headway.cli import options
-from headway.cli.streams import tell
+from headway.cli.files import tell
 from headway.cli.texts import parse_languages
 from headway.cli.train import bound_spinning, program, run_training
 from headway.data.corpus import read_lines
@@ -40,6 +40,7 @@ def demo(
     """
     bound_spinning()
     from headway.corpora.dates import dates_corpus
+    from headway.evaluation import alignment_error_rate, parse_pharaoh
     from headway.recipe.reading import load_recipe
     from headway.storage.atomic import write_directory
     from headway.training.run_directory import refuse_changes
@@ -62,8 +63,11 @@ def demo(
     right = sum(found.text == wanted for found, wanted in zip(translations, targets, strict=True))
     share = right / len(sources)
     typer.echo(f"\n{right} of {len(sources)} dates that it has never seen are translated exactly: {share:.1%}\n")
-    _show_alignments(translator, sources, targets, data / "test.align")
-    _show_samples(translator, sources, translations)
+    if (data / "test.align").exists():  # an older version has made none
+        known = [parse_pharaoh(line) for line in read_lines(data / "test.align")]
+        error = alignment_error_rate(translator.align(sources, targets), known)
+        typer.echo(f"Its attention links their words with an alignment error rate of {error:.1%}\n")
+    _show_samples(translator, sources[:SAMPLES], translations)
     _write_page(translator, sources, output / "page.html")
     headway = program()
     typer.echo(
@@ -98,32 +102,20 @@ def _recipe(data: Path, source: str, target: str) -> Recipe:
     return make_recipe(document, origin="demo")
 
 
-def _show_alignments(translator: Translator, sources: list[str], targets: list[str], file: Path) -> None:
-    from headway.evaluation import alignment_error_rate, parse_pharaoh
-
-    if file.exists():  # an older version has made none
-        known = [parse_pharaoh(line) for line in read_lines(file)]
-        error = alignment_error_rate(translator.align(sources, targets), known)
-        typer.echo(f"Its attention links their words with an alignment error rate of {error:.1%}\n")
-
-
 def _show_samples(translator: Translator, sources: list[str], translations: list[Translation]) -> None:
     from headway.insight import draw_map
 
-    for sample, translation in zip(sources[:SAMPLES], translations, strict=False):
-        typer.echo(f"  {sample:<44} -> {translation.text}")
-    longest = max(sources[:SAMPLES], key=len)
+    for source, translation in zip(sources, translations, strict=False):
+        typer.echo(f"  {source:<44} -> {translation.text}")
+    longest = max(sources, key=len)
     record = translator.inspect(longest)
     weights = record.attention["cross"][-1].mean(axis=0)  # last layer, mean of its heads: (target, source)
-    typer.echo(
-        f"\nWhere the model looks ({longest}): each row is a token that it writes; the darker a cell, the more it "
-        "reads there\n"
-    )
-    typer.echo(draw_map(weights, *record.maps.labels("cross")))
+    title = f"Where the model looks ({longest}): each row is a token that it writes; the darker a cell, the more it"
+    typer.echo(f"\n{title} reads there\n\n{draw_map(weights, *record.maps.labels('cross'))}")
 
 
 def _write_page(translator: Translator, sources: list[str], page: Path) -> None:
-    """A page in which the model runs by itself; a notice where it can't be made."""
+    """Writes a page in which the model runs by itself, or a notice if that fails."""
     from headway.page.export import export_web
 
     translator.domain = sources

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 from typer import Argument, Option
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAPERS_SCHEDULES = ((512, 4000), (512, 8000), (256, 4000))
-"""d_model and warm-up steps; the first is the base model's."""
+"""d_model and warm-up steps of the paper's figure of schedules; the first is the base model's."""
 
 
 def draw(
@@ -58,40 +57,35 @@ def draw(
     for name in unused[what]:
         if context.params[name] is not None:
             raise UserError(f"--{name.replace('_', '-')} has no meaning for {what}")
+    as_text = output is None
     if what == "positions":
-        text, figure = _positions(max_length or 50, d_model or 128)
+        drawn = _positions(max_length or 50, d_model or 128, as_text=as_text)
     elif what == "masks":
-        text, figure = _masks(max_length or 6)
+        drawn = _masks(max_length or 6, as_text=as_text)
     else:
-        text, figure = _schedule(d_model, warmup_steps, schedule or "paper")
+        drawn = _schedule(d_model, warmup_steps, schedule or "paper", as_text=as_text)
     if output is None:
-        typer.echo(text())
+        typer.echo(drawn)
     else:
-        save_picture(figure(), output)
+        save_picture(cast("Figure", drawn), output)
 
 
-Forms = tuple[Callable[[], str], Callable[[], "Figure"]]
-"""As text, and as a picture."""
-
-
-def _positions(length: int, d_model: int) -> Forms:
+def _positions(length: int, d_model: int, *, as_text: bool) -> str | Figure:
     from headway.insight.pictures import HeatMap, draw_heat_maps
     from headway.insight.terminal import draw_numbers, draw_shades
     from headway.model.positions import sinusoidal_table
 
     table = sinusoidal_table(length, d_model).numpy()  # (length, d_model)
-    rows, columns = [str(place) for place in range(length)], [str(dimension) for dimension in range(d_model)]
-
-    def text() -> str:
-        title = "sin(position / 10000^(2i/d)) in dimension 2i, cos in 2i + 1; rows are positions, columns dimensions"
-        small = d_model <= 12
-        return f"{title}\n\n{draw_numbers(table, rows, columns) if small else draw_shades((table + 1) / 2, rows)}"
-
-    chart = HeatMap("sinusoidal positions", table, rows, columns, "position", "dimension")
-    return text, lambda: draw_heat_maps([[chart]], limits=(-1, 1), colours="sign", longest_edge=12)
+    rows, columns = list(map(str, range(length))), list(map(str, range(d_model)))
+    if not as_text:
+        chart = HeatMap("sinusoidal positions", table, rows, columns, "position", "dimension")
+        return draw_heat_maps([[chart]], limits=(-1, 1), colours="sign", longest_edge=12)
+    title = "sin(position / 10000^(2i/d)) in dimension 2i, cos in 2i + 1; rows are positions, columns dimensions"
+    small = d_model <= 12
+    return f"{title}\n\n{draw_numbers(table, rows, columns) if small else draw_shades((table + 1) / 2, rows)}"
 
 
-def _masks(length: int) -> Forms:
+def _masks(length: int, *, as_text: bool) -> str | Figure:
     import torch
 
     from headway.insight.pictures import HeatMap, draw_heat_maps
@@ -103,23 +97,20 @@ def _masks(length: int) -> Forms:
     ids = torch.tensor([[4] * (length - padded) + [PAD_ID] * padded])
     source_mask = padding_mask(ids, PAD_ID)
     labels = [f"token {place + 1}" if place < length - padded else "<pad>" for place in range(length)]
-    named = {
+    masks = {
         "padding: no query reads padding": source_mask,
         "look-ahead: no query reads what comes later": causal_mask(length),
         "decoder self-attention: both": target_mask(ids, PAD_ID),
         "encoder-decoder attention: source padding is hidden": cross_mask(source_mask),
     }
-    maps = [
-        HeatMap(title, mask.expand(1, 1, length, length)[0, 0].numpy().astype(float), labels, labels, "query", "key")
-        for title, mask in named.items()
-    ]
-    return (
-        lambda: "\n\n".join(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}" for one in maps),
-        lambda: draw_heat_maps([maps[:2], maps[2:]], limits=(0.0, 1.6), colour_bar=False),
-    )
+    values = {title: mask.expand(1, 1, length, length)[0, 0].numpy().astype(float) for title, mask in masks.items()}
+    if as_text:
+        return "\n\n".join(f"{title}\n\n{draw_map(mask, labels, labels)}" for title, mask in values.items())
+    maps = [HeatMap(title, mask, labels, labels, "query", "key") for title, mask in values.items()]
+    return draw_heat_maps([maps[:2], maps[2:]], limits=(0.0, 1.6), colour_bar=False)
 
 
-def _schedule(d_model: int | None, warmup_steps: int | None, schedule: str) -> Forms:
+def _schedule(d_model: int | None, warmup_steps: int | None, schedule: str, *, as_text: bool) -> str | Figure:
     from headway.insight.pictures import draw_curves
     from headway.insight.terminal import draw_bars
     from headway.recipe.recipe import Schedule
@@ -130,26 +121,18 @@ def _schedule(d_model: int | None, warmup_steps: int | None, schedule: str) -> F
     if d_model is not None and schedule != "paper":
         raise UserError(f"--d-model has no meaning for the schedule {schedule}")
     own = d_model or warmup_steps or schedule != "paper"
-    chosen = [(d_model or 512, warmup_steps or 4000)] if own else PAPERS_SCHEDULES
-
-    def rates(size: int, warmup: int, steps: range) -> list[float]:
+    chosen = [(d_model or 512, warmup_steps or 4000)] if own else PAPERS_SCHEDULES[: 1 if as_text else None]
+    last = 5 * max(warmup for _, warmup in chosen)
+    every = max(1, last // (40 if as_text else 1000))
+    steps, curves = range(every if as_text else 1, last + 1, every), {}
+    for size, warmup in chosen:
+        name = f"{f'd_model {size}' if schedule == 'paper' else schedule}, {warmup:,} warm-up steps"
         peak = paper_peak(size, warmup) if schedule == "paper" else 1.0
-        return [learning_rate(step, schedule, peak, warmup, 5 * warmup) for step in steps]  # type: ignore[arg-type]
-
-    def name(size: int, warmup: int) -> str:
-        return f"{f'd_model {size}' if schedule == 'paper' else schedule}, {warmup:,} warm-up steps"
-
-    def text() -> str:
-        size, warmup = chosen[0]
-        steps = range(max(1, warmup // 8), 5 * warmup + 1, max(1, warmup // 8))
-        bars = draw_bars(rates(size, warmup, steps), [f"{step:,}" for step in steps], form=".3e")
-        source = "equation 3" if schedule == "paper" else "the highest is 1"
-        return f"learning rate after each step, {name(size, warmup)} ({source})\n\n{bars}"
-
-    def figure() -> Figure:
-        last = 5 * max(warmup for _, warmup in chosen)
-        steps = range(1, last + 1, max(1, last // 1000))
-        curves = {name(*one): (steps, rates(*one, steps)) for one in chosen}
+        rates = [learning_rate(step, schedule, peak, warmup, 5 * warmup) for step in steps]  # type: ignore[arg-type]
+        curves[name] = steps, rates
+    if not as_text:
         return draw_curves({"learning rate": curves}, "step")
-
-    return text, figure
+    [(name, (steps, rates))] = curves.items()
+    source = "equation 3" if schedule == "paper" else "the highest is 1"
+    bars = draw_bars(rates, [f"{step:,}" for step in steps], form=".3e")
+    return f"learning rate after each step, {name} ({source})\n\n{bars}"

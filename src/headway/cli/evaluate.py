@@ -14,9 +14,8 @@ import typer
 from typer import Option
 
 from headway.cli import options
-from headway.cli.files import arriving_chunks, load_translator, parallel_pairs, tell_of_aligner, writer
+from headway.cli.files import arriving_chunks, load_translator, parallel_pairs, tell, tell_of_aligner, writer
 from headway.cli.show import print_json
-from headway.cli.streams import tell
 from headway.data.corpus import read_lines, same_text
 from headway.errors import UserError
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from headway.translator import Translator
 
     System = tuple[Sequence[str], Sequence[Measured]]
-    """Its translations, and what the metrics say of them."""
+    """Translations by a system, and their scores by the metrics."""
 
 
 def evaluate(
@@ -70,13 +69,18 @@ def evaluate(
             raise UserError(f"--output {output}: is a file that is read here; choose another name")
     sampling = options.parse_sampling(sample)
     search = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr, "sample": sampling}
-    test_set = TestSet.read(source, reference, metric or [], model, target_language, tokenize)
+    test_set = TestSet.read(source, reference, metric, model, target_language, tokenize)
     load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
     translator = load(model, ensemble=ensemble)
     others = None
     if compare is not None:
-        is_file = not compare.is_dir()
-        others = _lines(compare, test_set, translator) if is_file else test_set.translated(load(compare), **search)
+        if compare.is_dir():
+            others = test_set.translated(load(compare), **search)
+        else:
+            others = list(read_lines(compare))
+            if len(others) != (count := len(test_set.sources)):
+                raise UserError(f"{compare} has {len(others)} lines, but there are {count} to compare with")
+            refuse_endless(compare, others, translator)
     hypotheses = test_set.translated(translator, **search)
     if output is not None:
         with writer(output) as file:
@@ -87,9 +91,10 @@ def evaluate(
     if others is not None:
         comparisons = test_set.compared((hypotheses, measured), (others, test_set.measured(others)), tokenize)
     if as_json:
-        by_metrics = {"metrics": {one.metric: one.score for one in measured}} if measured else {}
-        compared = {"comparison": [asdict(comparison) for comparison in comparisons]} if comparisons else {}
-        print_json({**asdict(scores), "lines": len(test_set.sources), **by_metrics, **compared})
+        document = {**asdict(scores), "lines": len(test_set.sources)}
+        document |= {"metrics": {one.metric: one.score for one in measured}} if measured else {}
+        document |= {"comparison": [asdict(one) for one in comparisons]} if comparisons else {}
+        print_json(document)
         return
     typer.echo(f"BLEU {scores.bleu:.2f}  {scores.bleu_signature}")
     typer.echo(f"chrF {scores.chrf:.2f}  {scores.chrf_signature}")
@@ -99,15 +104,6 @@ def evaluate(
     for one in comparisons:
         against = f"{shown_score(one.metric, one.score)} against {shown_score(one.metric, one.other)}"
         typer.echo(f"{one.metric} {against}: {shown_difference(one)}  {one.signature}".rstrip())
-
-
-def _lines(file: Path, test_set: TestSet, translator: Translator) -> list[str]:
-    """Translations of the test set in a file. Raises UserError."""
-    lines, count = list(read_lines(file)), len(test_set.sources)
-    if len(lines) != count:
-        raise UserError(f"{file} has {len(lines)} lines, but there are {count} to compare with")
-    refuse_endless(file, lines, translator)
-    return lines
 
 
 def score(
@@ -138,14 +134,13 @@ def score(
 
     if pieces and not alignments:
         raise UserError("--pieces says what --alignments join: give both")
-    targets = [target] if target else []
-    pairs = parallel_pairs([source], targets, model, target_language)
+    pairs = parallel_pairs([source], [target], model, target_language)
     translator = load_translator(model, device, "fp32", threads=threads, ensemble=ensemble)
     if alignments:
         tell_of_aligner(translator, model)
     tag = language_prefix(translator, target_language)
-    number, failed, same = 0, False, True
-    for chunk in arriving_chunks(pairs, lambda pair: len(pair.source) + len(pair.target), source, *targets):
+    number, failed, same, read = 0, False, True, [source, target] if target else [source]
+    for chunk in arriving_chunks(pairs, lambda pair: len(pair.source) + len(pair.target), *read):
         same = same and same_text(chunk)
         faults = [tag_fault(translator, tag + pair.source) for pair in chunk]
         sources = ["" if fault else tag + pair.source for pair, fault in zip(chunk, faults, strict=True)]
@@ -174,21 +169,21 @@ class TestSet:
     """Sources and references, line for line, and the metrics beside BLEU, chrF and TER."""
 
     file: Path
-    """The references', for messages."""
+    """File of the references, for messages."""
     source_file: Path
     sources: list[str]
     references: list[str]
     metrics: list[NamedMetric]
     target_language: str | None
-    """To translate into, where a model has several."""
+    """Language to translate into, where a model has several."""
     tokenize: str | None
-    """sacreBLEU's, where it isn't that of the language."""
+    """sacreBLEU's tokenisation, unless it is that of the language."""
 
     @staticmethod
     def read(
         source: Path,
         reference: Path | None,
-        metrics: Sequence[str],
+        metrics: Sequence[str] | None,
         model: Path,
         target_language: str | None,
         tokenize: str | None = None,
@@ -198,13 +193,13 @@ class TestSet:
 
         if tokenize is not None:
             check_tokenize(tokenize)
-        pairs = list(parallel_pairs([source], [reference] if reference else [], model, target_language))
+        pairs = list(parallel_pairs([source], [reference], model, target_language))
         if not pairs:
             raise UserError(f"{source}: has no lines to translate")
         if same_text(pairs):
             tell("headway: warning: source and reference are the same text")
         sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        loaded = [load_metric(name) for name in dict.fromkeys(metrics)]
+        loaded = [load_metric(name) for name in dict.fromkeys(metrics or [])]
         return TestSet(reference or source, source, sources, references, loaded, target_language, tokenize)
 
     def translated(self, translator: Translator, **search: Any) -> list[str]:
@@ -227,23 +222,23 @@ class TestSet:
         return [tag + source for source in self.sources]
 
     def tokenization(self, info: ModelInfo) -> str:
-        """sacreBLEU's tokenisation of what a model writes here."""
+        """sacreBLEU's tokenisation of a model's translations of this test set."""
         return self.tokenize or tokenization_for(info, self.target_language)
 
     def measured(self, translations: Sequence[str]) -> list[Measured]:
         """Scores of the translations by the metrics."""
         return [metric.measure(self.sources, translations, self.references) for metric in self.metrics]
 
-    def compared(self, ours: System, other: System, tokenize: str) -> list[Comparison]:
+    def compared(self, system: System, other: System, tokenize: str) -> list[Comparison]:
         """Two systems, by BLEU, chrF and each metric."""
         from headway.evaluation import compare_measured, compare_translations
 
-        by_metrics = [compare_measured(*pair) for pair in zip(ours[1], other[1], strict=True)]
-        return [*compare_translations(ours[0], other[0], self.references, tokenize), *by_metrics]
+        by_metrics = [compare_measured(*pair) for pair in zip(system[1], other[1], strict=True)]
+        return [*compare_translations(system[0], other[0], self.references, tokenize), *by_metrics]
 
 
 def refuse_endless(file: Path, texts: Sequence[str], translator: Translator) -> None:
-    """Raises UserError for a text that is no sentence: scores would take minutes and memory without end."""
+    """Raises UserError for a text that is far longer than a sentence: scoring it would take minutes and much memory."""
     from headway.text.characters import is_too_long
 
     for number, text in enumerate(texts, start=1):
@@ -253,22 +248,21 @@ def refuse_endless(file: Path, texts: Sequence[str], translator: Translator) -> 
 
 
 def tokenization_for(info: ModelInfo, target_language: str | None = None) -> str:
-    """sacreBLEU's tokenisation of what a model writes, in one of its target languages or in all."""
+    """sacreBLEU's tokenisation of a model's translations, into one of its target languages or into all."""
     from headway.evaluation import tokenization
 
-    tags = info.source_tokenizer.target_tags
-    languages = [target_language] if target_language else tags or [info.target_language]
+    languages = [target_language] if target_language else info.source_tokenizer.target_tags or [info.target_language]
     return tokenization(*languages, tokenized=info.target_tokenizer.kind == "word")
 
 
-def shown_score(metric: str, score: float, *, signed: bool = False) -> str:
+def shown_score(metric: str, score: float, sign: str = "") -> str:
     """BLEU, chrF and TER with two decimals; another metric may go from 0 to 1 and has four."""
-    return f"{score:{'+' if signed else ''}.{2 if metric in ('BLEU', 'chrF', 'TER') else 4}f}"
+    return f"{score:{sign}.{2 if metric in ('BLEU', 'chrF', 'TER') else 4}f}"
 
 
 def shown_difference(one: Comparison) -> str:
-    """How far a system is from the other, and what that tells of chance."""
-    difference = shown_score(one.metric, one.score - one.other, signed=True)
+    """The difference of two systems, and whether it may be chance."""
+    difference = shown_score(one.metric, one.score - one.other, "+")
     if one.p_value is None:
         return f"{difference}, one score of all lines, so chance can't be told"
     return f"{difference}, p = {one.p_value:.3f} ({'significant' if one.p_value < 0.05 else 'may be chance'})"

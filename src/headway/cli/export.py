@@ -11,28 +11,27 @@ from typer import Argument, Option
 
 from headway.cli import options
 from headway.cli.evaluate import TestSet, tokenization_for
-from headway.cli.files import validation_pairs
+from headway.cli.files import tell, validation_pairs
 from headway.cli.make import with_shortlist
-from headway.cli.streams import tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headway.decoding.faithful import Exported
-    from headway.insight.analyses import HeadImportance
+    from headway.insight.analyses.head_importance import HeadImportance
     from headway.storage import StoredModel
     from headway.translator import Translator
 
     Tool = tuple[Callable[[StoredModel, Path], None], Callable[[StoredModel, Path], Exported]]
-    """Writes a model, and opens what was written."""
+    """Functions that write an exported model and open it."""
 
 TARGETS = ("huggingface", "ctranslate2", "onnx", "argos", "web")
 QUANTIZED = ("ctranslate2", "argos")
 FEW_SENTENCES, SENTENCES = 10, 50
-"""Over which the heads of a page are measured."""
+"""Bounds of the sentences over which the heads of a page are measured."""
 WORK = 2.2e10
-"""Sentences times heads times parameters of that: 10 seconds on one core, unless FEW_SENTENCES are more than that."""
+"""Sentences times heads times parameters, about 10 seconds on one core, unless FEW_SENTENCES take longer."""
 
 
 def export(
@@ -91,9 +90,7 @@ def export(
     for flag, value in (("--target", target), ("--reference", reference)):
         if value is not None and source is None:
             raise UserError(f"{flag} {value}: needs the --source that it translates")
-    test_set = None
-    if source is not None and target is None:
-        test_set = TestSet.read(source, reference, [], model, None)
+    test_set = TestSet.read(source, reference, None, model, None) if source is not None and target is None else None
     use_threads(threads)
     stored = load_model(model)
     if source is not None and target is not None:
@@ -129,7 +126,7 @@ def _tool(to: str, quantization: str | None) -> Tool:
 
 
 def _tell_what_int8_costs(stored: StoredModel, pairs: list[tuple[str, str]]) -> None:
-    """From the model's config, or else measured on `pairs`, the validation pairs of a run."""
+    """Tells the cost of int8 from the model's config, or else measures it on the validation pairs of a run."""
     from headway.translator.int8 import judge_int8
 
     if stored.int8 is not None:
@@ -140,7 +137,7 @@ def _tell_what_int8_costs(stored: StoredModel, pairs: list[tuple[str, str]]) -> 
 
 
 def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
-    """model: where it lies, a run directory with its validation pairs, perhaps."""
+    """Functions that write and open the page. model: its folder, which may have validation pairs."""
     from headway.page.export import as_precision, export_web, open_web
     from headway.serving.pairs import examples_among
     from headway.text.tokenizer import language_tag
@@ -155,8 +152,8 @@ def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
 
 
 def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> HeadImportance | None:
-    """How much the model needs each of its heads, over some of the validation pairs; None where there are none."""
-    from headway.insight.analyses import AskHeadImportance
+    """The importance of each head over some of the validation pairs; None without pairs or heads."""
+    from headway.insight.analyses.head_importance import HeadImportanceRequest
     from headway.serving.pairs import can_be_analysed
 
     config = translator.model.config
@@ -165,14 +162,13 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
     usable = [pair for pair in pairs if can_be_analysed(translator, *pair)]
     if not heads or not usable:
         return None
-    count = round(WORK / (heads * translator.stored.num_parameters))
-    count = min(max(count, FEW_SENTENCES), SENTENCES)
+    count = min(max(round(WORK / (heads * translator.stored.num_parameters)), FEW_SENTENCES), SENTENCES)
     chosen = usable[:: max(1, len(usable) // count)][:count]  # of all target languages
-    return translator.inspect(*chosen[0], analyses=[AskHeadImportance(pairs=chosen)]).analyses.head_importance
+    return translator.inspect(*chosen[0], analyses=[HeadImportanceRequest(pairs=chosen)]).analyses.head_importance
 
 
 def _report_difference(stored: StoredModel, test_set: TestSet, texts: list[str], exported: Exported) -> None:
-    """Greedy search is the same everywhere; the tools' beams differ by their length penalties."""
+    """Compares BLEU by greedy search; the tools' beams differ by their length penalties."""
     from headway.evaluation import score_translations
 
     source, target, longest = stored.source_tokenizer, stored.target_tokenizer, stored.model.config.max_length - 1
@@ -183,10 +179,7 @@ def _report_difference(stored: StoredModel, test_set: TestSet, texts: list[str],
         readable = 0 < len(ids) <= longest
         exported_texts.append(target.decode(exported.translate(ids, min(most, longest))) if readable else "")
     tokenize = test_set.tokenization(stored)
-    pair = (texts, exported_texts)
-    mine, found = (score_translations(each, test_set.references, tokenize) for each in pair)
+    before, after = (score_translations(each, test_set.references, tokenize) for each in (texts, exported_texts))
     same = sum(one == other for one, other in zip(texts, exported_texts, strict=True))
-    typer.echo(
-        f"BLEU {found.bleu:.2f} as exported, {mine.bleu:.2f} in headway: {found.bleu - mine.bleu:+.2f}, greedy; "
-        f"{same} of {len(texts)} lines are equal  {found.bleu_signature}"
-    )
+    cost = f"{after.bleu:.2f} as exported, {before.bleu:.2f} in headway: {after.bleu - before.bleu:+.2f}, greedy"
+    typer.echo(f"BLEU {cost}; {same} of {len(texts)} lines are equal  {after.bleu_signature}")

@@ -1,18 +1,24 @@
-"""Input and output of commands: lines of files or of standard input, pairs of lines, outputs, and models."""
+"""Input and output of commands: the standard streams, lines and pairs of lines, outputs, and models.
+
+Losing a notice never loses work: a notice that can't be written to standard error is dropped. A closed stream is an
+error only where a result has to go there.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar, cast
 
-from headway.cli.streams import tell
+import typer
+
 from headway.data.compressed import is_plain, open_bytes
 from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, read_lines, read_pairs
 from headway.data.lines import Layout, Line, chunks, span_of_shard, with_pauses
@@ -20,28 +26,85 @@ from headway.data.two_sided import NO_LANGUAGES
 from headway.errors import UserError
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
     from headway.translator import Translator
 
 Item = TypeVar("Item")
 
 
+class Unfailing(io.RawIOBase):
+    """The bytes of a stream. Drops those that the stream doesn't take, because it is full or has no reader."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        with suppress(OSError):
+            self._stream.buffer.write(data)
+            self._stream.buffer.flush()
+        return memoryview(data).nbytes
+
+
+class ClosedOutput(io.TextIOBase):
+    """Standard output that is closed. Raises UserError for a result that should go there."""
+
+    def write(self, text: str, /) -> int:
+        raise UserError("standard output is closed; redirect it to a file or to /dev/null")
+
+
+def tell(text: str) -> None:
+    """Prints a line on standard error, where everything but results goes."""
+    typer.echo(text, err=True)
+
+
+def prepare_streams() -> None:
+    """Makes the standard streams ready for a command: in UTF-8, with standard error that never fails."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:  # a file would be opened in a closed stream's place
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="strict")  # Hangul and shades, whatever the system's encoding
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    elif isinstance(sys.stderr, io.TextIOWrapper):
+        errors = "backslashreplace"  # names of files that aren't UTF-8
+        sys.stderr = io.TextIOWrapper(
+            io.BufferedWriter(Unfailing(sys.stderr)), encoding="utf-8", errors=errors, line_buffering=True
+        )
+
+
 def input_lines(file: str, layout: Layout, shard: str | None = None) -> Iterator[Line]:
-    """The texts of the file or of a shard of it. Raises UserError before the first line for a file that can't be
-    read."""
+    """The texts of the file, or of a shard of it, such as `3/8`. Raises UserError for a file that can't be read, before
+    the first line."""
     if file == "-":
         if shard is not None:
             raise UserError("--shard needs a FILE: the size of standard input isn't known before its end")
         if sys.stdin is None:
             raise UserError("standard input is closed; give a file")
         # detached: at its end Python closes `sys.stdin`, and would fail where a thread still reads it
-        stream = cast("TextIOWrapper[BufferedReader]", sys.stdin).detach()
+        stream = cast("io.TextIOWrapper[io.BufferedReader]", sys.stdin).detach()
         return layout.lines(decode_lines(stream, "standard input"))
     path = Path(file)
     check_input(path, layout)
     layout = layout.of_file(path)
     if shard is None:
         return layout.lines(read_lines(path))
-    span = span_of_shard(path, *_parse_shard(shard))
+    found = re.fullmatch(r"(\d+)/(\d+)", shard)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise UserError(f"--shard {shard}: must be I/N, whole numbers with I from 1 to N, such as 1/8")
+    span = span_of_shard(path, int(found[1]), int(found[2]))
     return layout.lines(span.read(path), span.first)
 
 
@@ -56,7 +119,7 @@ def check_input(path: Path, layout: Layout) -> None:
 
 def parallel_pairs(
     source: Sequence[Path],
-    target: Sequence[Path],
+    target: Sequence[Path | None],
     model: Path | None = None,
     target_language: str | None = None,
     *,
@@ -66,17 +129,17 @@ def parallel_pairs(
     tell which side is which. Raises UserError."""
     from headway.storage.model_directory import model_info
 
-    languages = NO_LANGUAGES
+    languages, targets = NO_LANGUAGES, [file for file in target if file is not None]
     if model is not None and any(map(is_two_sided, source)):
         info = model_info(model)
         languages = info["source_language"], target_language or info["target_language"]
-    for notice in CorpusFiles(source, target, languages).notices():
+    for notice in CorpusFiles(source, targets, languages).notices():
         tell(f"headway: notice: {notice}")
-    return read_pairs(source, target, lenient=lenient, languages=languages)
+    return read_pairs(source, targets, lenient=lenient, languages=languages)
 
 
 def arriving_chunks(items: Iterator[Item], size: Callable[[Item], int], *files: str | Path) -> Iterator[list[Item]]:
-    """The chunks of items that are read from these files; one ends where a pipe or terminal pauses."""
+    """The chunks of items that are read from these files; a chunk ends where a pipe or terminal pauses."""
     plain = (stat.S_ISREG(os.fstat(0).st_mode) if str(file) == "-" else is_plain(Path(file)) for file in files)
     return chunks(items if all(plain) else with_pauses(items), size)
 
@@ -94,7 +157,7 @@ def write_as_they_arrive(
 @contextmanager
 def writer(path: Path | None) -> Iterator[TextIO]:
     """Standard output, or a file that appears when all is written, so that it may be the input's own; .gz, .xz and .zst
-    are compressed. A link keeps its place, and what is no file, such as a device, is written to as it is."""
+    are compressed. A link keeps its place. Devices and pipes are written to directly."""
     if path is None:
         yield sys.stdout
         return
@@ -105,20 +168,11 @@ def writer(path: Path | None) -> Iterator[TextIO]:
     path = path.resolve()
     partial = path.with_name(f"{path.name}.partial")
     try:
-        opened = open_bytes(partial, "wb", as_named=path)
-        with TextIOWrapper(opened, encoding="utf-8", newline="\n") as file:
+        with io.TextIOWrapper(open_bytes(partial, "wb", as_named=path), encoding="utf-8", newline="\n") as file:
             yield file
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _parse_shard(text: str) -> tuple[int, int]:
-    """The two numbers of `3/8`. Raises UserError."""
-    number, _, count = text.partition("/")
-    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise UserError(f"--shard {text}: must be I/N, whole numbers with I from 1 to N, such as 1/8")
-    return int(number), int(count)
 
 
 def load_translator(
@@ -143,10 +197,21 @@ def tell_of_aligner(translator: Translator, model: Path) -> None:
         tell(f"notice: {model} has no chosen attention, so the mean of all aligns; headway aligner chooses")
 
 
+def last_models(run: Path, last: int | None) -> list[Path]:
+    """The last models that a run directory keeps, or all, oldest first. Raises UserError where it has fewer."""
+    from headway.storage.model_directory import stage_of
+    from headway.storage.steps import step_folders
+
+    models = step_folders(stage_of(run) / "models")
+    if last is not None and len(models) < last:
+        raise UserError(f"{run}: --last {last} needs a run directory with so many models, it has {len(models)}")
+    return models[-last:] if last is not None else models
+
+
 def validation_pairs(model: Path) -> list[tuple[str, str]]:
-    """Source and target, a tag in front of the source where the model has several target languages: those that a run
-    directory keeps, or the folder that it was prepared in. None for a model directory, which has no data, and for a run
-    whose folder or recipe can't be read any more: its model can be used all the same."""
+    """The validation pairs of a run directory, or of the folder in which its text was prepared. Where the model has
+    several target languages, a tag stands in front of each source. Empty for a model directory, and for a run whose
+    folder or recipe can't be read any more: its model can still be used."""
     import yaml
 
     from headway.storage.model_directory import stage_of
@@ -154,7 +219,7 @@ def validation_pairs(model: Path) -> list[tuple[str, str]]:
     model = stage_of(model)
     file, recipe = model / "data" / "valid.json", model / "recipe.yaml"
     with suppress(OSError, ValueError, LookupError, TypeError, RecursionError, yaml.YAMLError):
-        if not file.is_file():  # of the recipe as it is: training, which checks recipes, needs torch
+        if not file.is_file():  # the recipe is read unchecked: training, which checks recipes, needs torch
             file = model / yaml.safe_load(recipe.read_text(encoding="utf-8"))["data"]["prepared"] / "valid.json"
         return [(source, target) for source, target in json.loads(file.read_text(encoding="utf-8"))]
     return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -12,21 +13,18 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import load_translator, parallel_pairs, validation_pairs
-from headway.cli.streams import tell
+from headway.cli.files import last_models, load_translator, parallel_pairs, tell, validation_pairs
 from headway.errors import UserError
 from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
     from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
-    from headway.insight.analyses import AskedAnalysis
+    from headway.insight.analyses import Request
     from headway.insight.pictures import HeatMap
     from headway.translator import Translator
 
 WHOLE = (".html", ".json")
 """Files that hold the whole record."""
-PAGE_ANALYSES = ("contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "faithfulness")
-"""Those that a page has where none are named."""
 
 
 def inspect(
@@ -34,23 +32,17 @@ def inspect(
     text: Annotated[str, Argument(metavar="SENTENCE", help="Text to translate and inspect.")],
     target: Annotated[str | None, Option(help="Inspect this translation. Default: the model's own.")] = None,
     output: Annotated[
-        Path | None,
-        options.output("Page (.html), picture (.svg, .png) or data (.json). Default: text in the terminal."),
+        Path | None, options.output("Page (.html), picture (.svg, .png), data (.json). Default: text in the terminal.")
     ] = None,
-    kind: Annotated[
-        str, Option(help="Which attention: cross, encoder, decoder, several separated by commas, or all.")
-    ] = "cross",
-    layers: Annotated[str, Option(help="Layer numbers from 1, separated by commas; or last, or all.")] = "last",
-    heads: Annotated[
-        str, Option(help="Head numbers from 1, separated by commas; or all, or mean (of all heads).")
-    ] = "mean",
+    kind: Annotated[str, Option(help="Attention: cross, encoder, decoder, several with commas, or all.")] = "cross",
+    layers: Annotated[str, Option(help="Layer numbers from 1, with commas; or last, or all.")] = "last",
+    heads: Annotated[str, Option(help="Head numbers from 1, with commas; or all, or mean (of all heads).")] = "mean",
     words: Annotated[bool, Option("--words", help="Join the tokens of each word.")] = False,
     moving: Annotated[
         bool, Option("--moving", help="Show the words one by one, with lines to the words they attend to (.svg).")
     ] = False,
     last: Annotated[
-        int | None,
-        Option(min=1, help="With a run: compare this many of its last models, to see how the heads develop."),
+        int | None, Option(min=1, help="With a run: compare this many of its last models, to see how heads develop.")
     ] = None,
     analysis: Annotated[
         list[str] | None,
@@ -80,18 +72,21 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
     """
-    from headway.insight import draw_map, usual_cases
-    from headway.insight.analyses import LONGEST_ANALYSED
-    from headway.insight.moving import moving_picture
+    from headway.insight import KINDS, draw_map, usual_cases
+    from headway.insight.analyses import LONGEST_ANALYSED, TokenNames, names_by_sentence
+    from headway.insight.animation import animated_picture
     from headway.insight.pictures import draw_heat_maps, save_picture
-    from headway.insight.terminal import Teller
+    from headway.storage import find_model
     from headway.translator.lines import language_prefix
 
     options.check_output(output)
     chooses_maps = (kind, layers, heads, words) != ("cross", "last", "mean", False)
     suffix = _checked_suffix(output, moving=moving, chooses_maps=chooses_maps, analyses=bool(analysis))
-    kinds = _kinds(kind)
-    history = [] if last is None else _last_models(model, last)
+    kinds = list(KINDS) if kind == "all" else cast("list[AttentionKind]", kind.split(","))
+    if unknown := [one for one in kinds if one not in KINDS]:
+        raise UserError(f"--kind {kind}: {unknown[0]!r} is none of {', '.join(KINDS)}, all")
+    history = last_models(model, last) if last is not None else []
+    history = [one for one in history if one.name != find_model(model).name]
     translator = load_translator(model, device, threads=threads)
     translator.domain = [source for source, _ in validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
@@ -100,8 +95,8 @@ def inspect(
         count = len(usual_cases(translator.info.config, plain))
         tell(f"trying {count} edits of the model and of the text for the page")
         if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
-            analysis = list(PAGE_ANALYSES)
-    analyses = _asked_analyses(analysis or [], model, translator)
+            analysis = names_by_sentence()
+    analyses = _analyses(analysis or [], model, translator)
     cases = "usual" if suffix == ".html" else ()
     record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)
     if output is not None and suffix in WHOLE:
@@ -112,8 +107,8 @@ def inspect(
         return
     if analyses:
         target_names, source_names = record.maps.labels("cross")
-        teller = Teller(source_names, target_names, record.vocabulary)
-        typer.echo("\n\n".join(teller.tell(record.analyses)))
+        names = TokenNames(source_names, target_names, record.vocabulary)
+        typer.echo("\n\n".join(text for one in record.analyses.found().values() for text in one.text(names)))
         return
     moments = {"": record.maps} if last is None else _moments(record, translator.info.name)
     if words:
@@ -123,7 +118,7 @@ def inspect(
         if kinds != ["cross"] or [len(row) for row in charts] != [1]:
             raise UserError("--moving draws one map of --kind cross: give one layer, and one head or the mean")
         [[chart]] = charts
-        output.write_text(moving_picture(chart.columns, chart.rows, chart.values), encoding="utf-8", newline="\n")
+        output.write_text(animated_picture(chart.columns, chart.rows, chart.values), encoding="utf-8", newline="\n")
     elif output is not None:
         save_picture(draw_heat_maps(charts), output)
     else:
@@ -132,7 +127,7 @@ def inspect(
 
 
 def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, analyses: bool) -> str:
-    """What kind of file is to be written; empty for none. Raises UserError where it can't hold what was asked for."""
+    """The suffix of the file to write, or "". Raises UserError if such a file can't hold what is asked for."""
     from headway.insight.pictures import check_picture_path
 
     suffix = "" if output is None else output.suffix.lower()
@@ -147,39 +142,16 @@ def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, an
     return suffix
 
 
-def _last_models(run: Path, last: int) -> list[Path]:
-    """Without the one that the run stands for, which is looked into. Raises UserError where there are none."""
-    from headway.storage import find_model
-    from headway.storage.model_directory import stage_of
-    from headway.storage.steps import step_folders
-
-    models = step_folders(stage_of(run) / "models")
-    if len(models) < last:
-        raise UserError(f"{run}: --last {last} needs a run directory with so many models, it has {len(models)}")
-    best = find_model(run)
-    return [model for model in models[-last:] if model.name != best.name]
-
-
 def _moments(record: TranslationRecord, name: str) -> dict[str, AttentionMaps]:
-    """The maps of the models of a run, first to last, the one of this name among them, by what ends their titles."""
+    """The maps of the models of a run by the ends of their titles, first to last. name: of the run's best model."""
     found = {moment.name: record.past(number) for number, moment in enumerate(record.history)} | {name: record.maps}
     return {f", {step}": found[step] for step in sorted(found)}
-
-
-def _kinds(text: str) -> list[AttentionKind]:
-    from headway.insight import KINDS
-
-    kinds = list(KINDS) if text == "all" else text.split(",")
-    for kind in kinds:
-        if kind not in KINDS:
-            raise UserError(f"--kind {text}: {kind!r} is none of {', '.join(KINDS)}, all")
-    return cast("list[AttentionKind]", kinds)
 
 
 def _chosen_maps(
     moments: Mapping[str, AttentionMaps], kinds: Sequence[AttentionKind], layers: str, heads: str
 ) -> list[list[HeatMap]]:
-    """A row of maps for each layer; of several moments, whose names end the titles, a row for each map."""
+    """A row of maps for each layer, or for each map if there are several moments, whose names end the titles."""
     from headway.insight.pictures import heat_maps
 
     rows = []
@@ -197,10 +169,10 @@ def _chosen_maps(
             ]
             for name, maps in moments.items()
         ]
-        if len(grids) > 1:
-            rows += [list(charts) for of_layer in zip(*grids, strict=True) for charts in zip(*of_layer, strict=True)]
-        else:
+        if len(grids) == 1:
             rows += grids[0]
+        else:
+            rows += [list(charts) for of_layer in zip(*grids, strict=True) for charts in zip(*of_layer, strict=True)]
     return rows
 
 
@@ -214,38 +186,27 @@ def _numbers(option: str, text: str, count: int) -> list[int]:
     return numbers
 
 
-def _asked_analyses(asked: Sequence[str], run: Path, translator: Translator) -> list[AskedAnalysis]:
-    """`NAME` or `NAME=TEXT` each. run: the folder that the translator is of. Raises UserError."""
-    from headway.insight.analyses import NAMES, AskContrast, AskHeadImportance, AskPatching, read_analyses
+def _analyses(asked: Sequence[str], run: Path, translator: Translator) -> list[Request]:
+    """Requests from `NAME` or `NAME=TEXT` each. run: the folder of the translator. Raises UserError."""
+    from headway.insight.analyses import NAMES, request_class
 
-    found: list[AskedAnalysis] = []
+    found: list[Request] = []
     for option in asked:
         name, given, text = option.partition("=")
         if name not in NAMES:
             raise UserError(f"--analysis {name}: unknown; choose one of {', '.join(NAMES)}")
-        if name == "contrast":
-            found.append(AskContrast(instead=text if given else None))
-        elif name == "patching":
-            if not given:
-                raise UserError("--analysis patching: needs another sentence, --analysis 'patching=OTHER SENTENCE'")
-            found.append(AskPatching(other=text))
-        elif name == "head_importance":
-            found.append(AskHeadImportance(pairs=_pairs(Path(text) if given else None, run, translator)))
-        elif given:
-            raise UserError(f"--analysis {option}: {name} takes no text")
-        else:
-            found += read_analyses([name])
+        read_pairs = partial(_pairs, run=run, translator=translator)
+        found.append(request_class(name).from_option(name, text if given else None, read_pairs))
     return found
 
 
-def _pairs(file: Path | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
-    """Pairs that the model can read, of a file with both sides or of the run's validation text. Raises
-    UserError."""
+def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
+    """Pairs that the model can read, from a file with both sides or the run's validation text. Raises UserError."""
     from headway.insight.analyses import MOST_PAIRS
 
     pairs: Iterable[tuple[str, str]]
     if file is not None:
-        pairs = ((pair.source, pair.target) for pair in parallel_pairs([file], [], run))
+        pairs = ((pair.source, pair.target) for pair in parallel_pairs([Path(file)], [], run))
     elif not (pairs := validation_pairs(run)):
         raise UserError(
             f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -12,8 +11,7 @@ from typer import Argument, Option
 
 from headway.cli import options
 from headway.cli.evaluate import TestSet, refuse_endless
-from headway.cli.files import load_translator, parallel_pairs
-from headway.cli.streams import tell
+from headway.cli.files import last_models, load_translator, parallel_pairs, tell
 from headway.data.corpus import is_two_sided, read_lines
 from headway.errors import UserError
 from headway.text.characters import is_blank
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from headway.storage import StoredModel
 
 PAIRS = 500
-"""Read at most, to choose the attention that aligns."""
+"""Maximum number of pairs by which the attention that aligns is chosen."""
 
 
 def aligner(
@@ -45,7 +43,7 @@ def aligner(
 
     options.check_new(output)
     translator = load_translator(model, device)
-    pairs = parallel_pairs([source], [target] if target else [], model)
+    pairs = parallel_pairs([source], [target], model)
     texts = list(islice((pair for pair in pairs if not is_blank(pair.source) and not is_blank(pair.target)), PAIRS))
     for pair in texts:
         if fault := tag_fault(translator, pair.source):
@@ -70,19 +68,14 @@ def average(
     headway average runs/multi30k-de-en --last 5 --output models/averaged
     """
     from headway.recipe.reading import is_run
-    from headway.storage.model_directory import stage_of
-    from headway.storage.steps import step_folders
     from headway.training.averaging import average_models
 
     if not is_run(run):
         raise UserError(f"{run}: is not a run directory")
-    models = step_folders(stage_of(run) / "models")
+    models = last_models(run, last)
     if not models:
         raise UserError(f"{run}: has no model yet")
-    if last is not None and len(models) < last:
-        raise UserError(f"{run}: has {len(models)} models, --last {last} are asked for")
     options.check_new(output)
-    models = models[-last:] if last is not None else models
     average_models(models, output)
     tell(f"mean of {', '.join(model.name for model in models)} in {output}")
 
@@ -114,14 +107,13 @@ def calibrate(
     from headway.translator.int8 import judge_int8
 
     options.check_new(output)
-    test_set = TestSet.read(source, reference, [], model, target_language)
+    test_set = TestSet.read(source, reference, None, model, target_language)
     translator = load_translator(model, device, engine=engine, threads=threads)
     refuse_endless(test_set.file, test_set.references, translator)
     sources, info = test_set.tagged(translator), translator.info
     info = judge_int8(info, sources, test_set.references, test_set.tokenization(info), tell)
-    # in the precision that it has from now on
     translator = Translator(info, device=translator.device, engine=translator.engine)  # type: ignore[arg-type]
-    translations = translator.translate(sources)
+    translations = translator.translate(sources)  # in the precision that the model has from now on
     found = learn_calibration(translator.engines.reader, info, translations, test_set.references)
     write_model(output, replace(info, calibration=found), info.config, info.weights())
     tell(f"{output}: written, calibrated")
@@ -170,13 +162,13 @@ def shortlist(
 
 
 def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model: Path) -> StoredModel:
-    """The model with a shortlist that is learned from training text. model: where it lies. Raises UserError."""
+    """The model with a shortlist learned from training text. model: its folder. Raises UserError."""
     from headway.storage import with_int8
     from headway.text.shortlist import learn_shortlist
     from headway.translator.codec import Codec
 
     codec = Codec(stored, stored.model.config.max_length)
-    pairs = parallel_pairs([source], [target] if target else [], model)
+    pairs = parallel_pairs([source], [target], model)
     ids = ((codec.source(pair.source) or [], codec.target(pair.target) or []) for pair in pairs)
     found = learn_shortlist(ids, stored.source_tokenizer, stored.target_tokenizer)
     return replace(with_int8(stored, None), shortlist=found)
@@ -189,19 +181,13 @@ def extend(
         int, Option(min=0, metavar="N", help="Maximum number of new tokens (or words) in each vocabulary.")
     ] = 0,
     source: Annotated[
-        list[Path] | None,
-        Option(
-            metavar="FILE",
-            help="New text to learn tokens from, or a .tsv or .jsonl file with both sides. Repeat the option for "
-            "more files.",
-        ),
+        options.Files,
+        Option(metavar="FILE", help="New text, or a .tsv or .jsonl file with both sides. May be repeated."),
     ] = None,
-    target: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="New text in the target language. Repeat for more files.")
-    ] = None,
+    target: Annotated[options.Files, options.files("New text in the target language.")] = None,
     add_language: Annotated[
         list[str] | None,
-        Option(metavar="CODE", help="New target language; the tag >>CODE<< selects it. Repeat for more languages."),
+        Option(metavar="CODE", help="New target language; the tag >>CODE<< selects it. May be repeated."),
     ] = None,
 ) -> None:
     """Give a model a larger vocabulary, to train it further.
@@ -231,8 +217,7 @@ def extend(
         raise UserError(f"{files[0]}: has no text to learn tokens from")
     extended = extend_model(stored, add_pieces, *sides, languages=add_language or [])
     save_model(output, extended)
-    for line in _growth(stored, extended, sides):
-        tell(line)
+    _tell_growth(stored, extended, sides)
     tell(f"{output}: written; go on with `headway train RECIPE --init-from {output}`")
 
 
@@ -247,18 +232,18 @@ def _texts(source: list[Path], target: list[Path], model: Path) -> list[list[str
     return [[pair.source for pair in pairs], [pair.target for pair in pairs]]
 
 
-def _growth(stored: StoredModel, extended: StoredModel, texts: list[list[str]]) -> Iterator[str]:
-    """Lines with the size of each vocabulary, and the length of the new text in its tokens, before and after."""
+def _tell_growth(stored: StoredModel, extended: StoredModel, texts: list[list[str]]) -> None:
+    """Prints the size of each vocabulary, and the length of the new text in its tokens, before and after."""
     for side, of_side in zip(("source", "target"), texts, strict=True):
         before, now = getattr(stored, f"{side}_tokenizer"), getattr(extended, f"{side}_tokenizer")
         line = f"{side}: {before.vocab_size:,} -> {now.vocab_size:,} tokens"
         if of_side:
             lengths = [sum(map(len, tokenizer.encode_all(of_side))) for tokenizer in (before, now)]
             line += f"; the new text has {lengths[0]:,} -> {lengths[1]:,}"
-        yield line
+        tell(line)
     if extended.source_tokenizer.target_tags:
         tags = " ".join(f">>{language}<<" for language in extended.source_tokenizer.target_tags)
-        yield f"tags of target languages: {tags}"
+        tell(f"tags of target languages: {tags}")
     for name, command in (("shortlist", "shortlist"), ("calibration", "calibrate")):
         if getattr(stored, name) is not None:
-            yield f"notice: the {name} is left out; after training, make one by `headway {command}`"
+            tell(f"notice: the {name} is left out; after training, make one by `headway {command}`")

@@ -22,6 +22,12 @@ def output(help: str, metavar: str | None = None) -> Any:
     return Option("--output", "--out", help=help, metavar=metavar)
 
 
+def files(help: str) -> Any:
+    """An option that names text files and may be repeated, of type Files."""
+    return Option(metavar="FILE", help=f"{help} May be repeated.")
+
+
+Files = list[Path] | None
 Model = Annotated[Path, Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")]
 NewModel = Annotated[Path, output("Model directory to make.", "MODEL")]
 Source = Annotated[Path, Option(help="Text, one sentence per line; or a .tsv or .jsonl file with both sides.")]

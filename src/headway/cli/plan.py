@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from headway.cli.options import JsonOutput, given_options
-from headway.cli.recipes import read_recipe, shipped_recipes
+from headway.cli.recipes import read_recipe, shipped_recipes, split_arguments
 from headway.cli.show import aligned
 from headway.errors import UserError
 
@@ -21,22 +22,20 @@ if TYPE_CHECKING:
 
 def plan(
     context: typer.Context,
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[PRESET|RECIPE] [key.path=value]...", show_default=False)
-    ] = None,
-    pairs: Annotated[float | None, typer.Option(help="Pairs in the corpus, such as 4.5e6.")] = None,
-    source_tokens: Annotated[float, typer.Option(help="Mean tokens of a source, without the end symbol.")] = 30,
-    target_tokens: Annotated[float, typer.Option(help="Mean tokens of a target, without the end symbol.")] = 30,
-    data: Annotated[Path | None, typer.Option(help="Count pairs, tokens and vocabulary in a run or its data.")] = None,
-    devices: Annotated[int, typer.Option(min=1, max=10**7, help="GPUs, or processes on CPU, that work together.")] = 1,
-    hardware: Annotated[str | None, typer.Option(help="Each device: cpu, p100, a100, h100, h200 or l4.")] = None,
-    peak: Annotated[float | None, typer.Option(help="Peak of a device in TFLOP/s. Default: as published.")] = None,
-    efficiency: Annotated[float | None, typer.Option(help="Share of the peak. For training 0.3, a guess.")] = None,
-    measured: Annotated[float | None, typer.Option(help="Measured target tokens/s or sentences/s of a device.")] = None,
-    translate: Annotated[float | None, typer.Option(help="Plan the translation of this many lines.")] = None,
-    serve: Annotated[float | None, typer.Option(help="Plan a server for this many sentences per minute.")] = None,
-    beam_size: Annotated[int | None, typer.Option(min=1, max=1000, help="Beam size. Default: the recipe's.")] = None,
-    hours: Annotated[float | None, typer.Option(help="Translate in this many hours, on the devices it takes.")] = None,
+    arguments: Annotated[list[str] | None, Argument(metavar="[PRESET|RECIPE] [key.path=value]...")] = None,
+    pairs: Annotated[float | None, Option(help="Pairs in the corpus, such as 4.5e6.")] = None,
+    source_tokens: Annotated[float, Option(help="Mean tokens of a source, without the end symbol.")] = 30,
+    target_tokens: Annotated[float, Option(help="Mean tokens of a target, without the end symbol.")] = 30,
+    data: Annotated[Path | None, Option(help="Count pairs, tokens and vocabulary in a run or its data.")] = None,
+    devices: Annotated[int, Option(min=1, max=10**7, help="GPUs, or processes on CPU, that work together.")] = 1,
+    hardware: Annotated[str | None, Option(help="Each device: cpu, p100, a100, h100, h200 or l4.")] = None,
+    peak: Annotated[float | None, Option(help="Peak of a device in TFLOP/s. Default: as published.")] = None,
+    efficiency: Annotated[float | None, Option(help="Share of the peak. For training 0.3, a guess.")] = None,
+    measured: Annotated[float | None, Option(help="Measured target tokens/s or sentences/s of a device.")] = None,
+    translate: Annotated[float | None, Option(help="Plan the translation of this many lines.")] = None,
+    serve: Annotated[float | None, Option(help="Plan a server for this many sentences per minute.")] = None,
+    beam_size: Annotated[int | None, Option(min=1, max=1000, help="Beam size. Default: the recipe's.")] = None,
+    hours: Annotated[float | None, Option(help="Translate in this many hours, on the devices it takes.")] = None,
     as_json: JsonOutput = False,
 ) -> None:
     """Calculate time, memory and bandwidth on paper.
@@ -74,26 +73,28 @@ def plan(
         raise UserError(f"how fast is a device? {missing}; or give --efficiency and --hardware or --peak")
     using = planning.Devices(devices, hardware == "cpu", bf16, peak=highest, efficiency=share, measured=measured)
     beam = beam_size or recipe.decoding.beam_size
-    work = planning.work_per_sentence(config, corpus, beam)
-    if translate is not None:
-        found = planning.plan_translating(translate, using, work, hours)
-    elif serve is not None:
-        found = planning.plan_serving(serve, using, work)
+    if not in_training:
+        work = planning.work_per_sentence(config, corpus, beam)
+        if translate is not None:
+            found = planning.plan_translating(translate, using, work, hours)
+        else:
+            found = planning.plan_serving(serve or 0, using, work)
+    elif recipe.stages:
+        found = planning.plan_stages(*described, using)
     else:
-        alone = planning.plan_training(config, corpus, recipe.training, using) if not recipe.stages else None
-        found = alone or planning.plan_stages(*described, using)
+        found = planning.plan_training(config, corpus, recipe.training, using)
     if (found["efficiency"] or 0) > 1:
         compared = f"is {found['efficiency']:,.0%} of the peak of one device"
         raise UserError(f"--measured {measured:g}: {compared}; is it the speed of all devices together?")
     speed = f"{found['speed'] / 1e12:,.3g} TFLOP/s on a device ({hardware or 'unnamed'})"
     if highest is not None:
         speed += f", {found['efficiency']:.1%} of its {highest / 1e12:,.4g} in {'bf16' if bf16 else 'fp32'}"
-    if in_training:
+    if not in_training:
+        lines = _sentences_lines(found, f"a beam of {beam}: {speed}")
+    else:
         speed += "; a guess: measure, and give --efficiency or --measured" if guessed else ""
         room = planning.HARDWARE[hardware].memory if hardware else None
         lines = _training_lines(found, corpus, recipe.training.tokens_per_batch, devices, speed, room)
-    else:
-        lines = _sentences_lines(found, f"a beam of {beam}: {speed}")
     typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
 
 
@@ -125,12 +126,10 @@ def _refuse_slips(context: typer.Context) -> None:
         ("hours", ["devices"], "decides how many it takes"),
     ]
     for name, others, reason in conflicts:
-        for other in others:
-            if {name, other} <= given.keys():
-                raise UserError(f"{given[other]} is not with {given[name]}, which {reason}")
-    for change in arguments:
-        if "data" in given and change.startswith("tokenizer."):
-            raise UserError(f"{change} is not with --data, which has the vocabulary")
+        if name in given and (refused := given.keys() & set(others)):
+            raise UserError(f"{given[min(refused)]} is not with {given[name]}, which {reason}")
+    if "data" in given and (changes := [one for one in arguments if one.startswith("tokenizer.")]):
+        raise UserError(f"{changes[0]} is not with --data, which has the vocabulary")
 
 
 def _recipe(arguments: list[str]) -> Recipe:
@@ -138,8 +137,7 @@ def _recipe(arguments: list[str]) -> Recipe:
     from headway.model.config import PRESETS
     from headway.recipe.reading import make_recipe
 
-    overrides = [argument for argument in arguments if "=" in argument]
-    names = [argument for argument in arguments if "=" not in argument]
+    names, overrides = split_arguments(arguments)
     if len(names) != 1:
         given = f", not {' and '.join(names)}" if names else ""
         raise UserError(f"give one preset ({', '.join(PRESETS)}) or one recipe{given}; changes are key.path=value")
@@ -171,15 +169,19 @@ def _without_model() -> tuple[dict[str, Any], list[str]]:
 def _training_lines(
     found: dict[str, Any], corpus: Corpus, places: int, devices: int, speed: str, room: float | None
 ) -> list[str]:
-    """places: of a step. speed: that of a device. room: its memory in bytes."""
+    """Lines on a training, or on its stages. places: of a step. speed, room: of a device, the memory in bytes."""
     if "stages" in found:
-        return _stage_lines(found, speed)
+        rows = [("stage", "steps", "work", "time", "memory at most")]
+        for name, one in {**found["stages"], "all": found}.items():
+            work = f"{one['work']['products']:.3g} FLOPs"
+            rows.append((name, f"{one['steps']:,}", work, _time(one["hours"]), _bytes(one["memory_peak"])))
+        return [*aligned(rows), f"at {speed}"]
     pairs, [source, target] = _counted(corpus.pairs, "pair"), [length - 1 for length in corpus.lengths]
     memory, network, disk = found["memory"], found["network"], found["disk"]
     labels = {"average": "moving average", "copies": "copies of weights"}
     labels["activations"] = f"activations of {found['tokens_per_micro_batch']:,} places"
-    parts = {labels.get(name, name): memory[name] for name in ("weights", "gradients", "optimizer", *labels)}
-    kept = ", ".join(f"{label} {_bytes(size)}" for label, size in parts.items() if size)
+    parts = ("weights", "gradients", "optimizer", *labels)
+    kept = ", ".join(f"{labels.get(part, part)} {_bytes(memory[part])}" for part in parts if memory[part])
     if room is not None and memory["peak"] > room:
         kept += f". More than its {_bytes(room)}: lower training.tokens_per_micro_batch or the sizes of the model"
     lines = [
@@ -196,22 +198,12 @@ def _training_lines(
         f"disk      all devices together read {_bytes(disk['bandwidth'])}/s",
     ]
     if network is not None:
-        sent, bandwidth = (_bytes(network[name]) for name in ("bytes_per_step", "bandwidth"))
-        enough = f"{bandwidth}/s are enough to hide that behind the work"
-        lines.insert(-1, f"network   each device sends {sent} a step; {enough}")
+        enough = f"{_bytes(network['bandwidth'])}/s are enough to hide that behind the work"
+        lines.insert(-1, f"network   each device sends {_bytes(network['bytes_per_step'])} a step; {enough}")
     if corpus.pairs_of_epoch != corpus.pairs:
         repeated = ", some more than once" if corpus.pairs_of_epoch > corpus.pairs else ""
         lines.insert(2, f"          by its weights an epoch has {corpus.pairs_of_epoch:,.0f} of {pairs}{repeated}")
     return lines
-
-
-def _stage_lines(found: dict[str, Any], speed: str) -> list[str]:
-    """A line for each stage, and for all."""
-    rows = [("stage", "steps", "work", "time", "memory at most")]
-    for name, one in {**found["stages"], "all": found}.items():
-        work = f"{one['work']['products']:.3g} FLOPs"
-        rows.append((name, f"{one['steps']:,}", work, _time(one["hours"]), _bytes(one["memory_peak"])))
-    return [*aligned(rows), f"at {speed}"]
 
 
 def _sentences_lines(found: dict[str, Any], beam_and_speed: str) -> list[str]:

@@ -1,12 +1,10 @@
-"""The recipes that come with headway, by name, and the commands that make what they read.
-
-In the repository they are the folder `recipes/`; the wheel has a copy of it inside the package.
-"""
+"""The recipes that come with headway, by name, and the commands that make the files they read."""
 
 from __future__ import annotations
 
 import difflib
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -24,16 +22,15 @@ if TYPE_CHECKING:
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """The file of each recipe by its name."""
+    """The file of each recipe by its name: from inside the package, as in a wheel, or from the repository."""
     package = Path(headway.__file__).parent
-    inside = package / "recipes"
-    folder = inside if inside.is_dir() else package.parents[1] / "recipes"  # installed in place, from a clone
+    folder = package / "recipes" if (package / "recipes").is_dir() else package.parents[1] / "recipes"
     return {file.stem: file for file in sorted(folder.glob("*.yaml"), key=lambda file: file.stem)}
 
 
 def read_recipe(argument: str, overrides: Sequence[str]) -> tuple[Recipe, str]:
-    """The recipe that `argument` names, and its name. A path that exists is a path; anything else is the name of a
-    shipped recipe, whose data is in `data/` of the current folder, where `headway data` puts it. Raises UserError."""
+    """The recipe in a file, or a shipped one, and its name. A shipped recipe reads `data/` of the current folder, where
+    `headway data` puts its text. Raises UserError."""
     from headway.recipe.reading import load_recipe
 
     path, shipped = Path(argument), shipped_recipes()
@@ -52,7 +49,7 @@ def read_recipe(argument: str, overrides: Sequence[str]) -> tuple[Recipe, str]:
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The recipes among the arguments, and the changes `key.path=value`."""
+    """Splits arguments into names and changes `key.path=value`."""
     return [one for one in arguments if "=" not in one], [one for one in arguments if "=" in one]
 
 
@@ -67,7 +64,7 @@ def check_given(recipe: Recipe) -> None:
 
 
 def command_that_makes(file: Path) -> str | None:
-    """The `headway data` that puts a recipe's file where the recipe looks for it; None where there is none."""
+    """The `headway data` that puts a recipe's file where the recipe looks for it, or None."""
     from headway.corpora import dates, multi30k, romanization, tatoeba
 
     corpora = {
@@ -85,18 +82,14 @@ def command_that_makes(file: Path) -> str | None:
 
 
 def recipe_list() -> str:
-    """Name and purpose of each shipped recipe: wrapped in a terminal, a line each elsewhere."""
+    """Name and purpose of each shipped recipe: wrapped in a terminal, a line each elsewhere. The purpose is the comment
+    at the top of the file, as far as the commands in it."""
     shipped = shipped_recipes()
     wide = max(map(len, shipped)) + 2
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    return "\n".join(
-        textwrap.fill(f"{name:<{wide}}{_purpose(file)}", max(width, 2 * wide), subsequent_indent=" " * wide)
-        for name, file in shipped.items()
-    )
-
-
-def _purpose(file: Path) -> str:
-    """What the file says of itself: the comment at its top, as far as the commands in it."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    purpose = takewhile(lambda line: line.startswith("# ") and not line.startswith("#  "), lines)
-    return " ".join(word for line in purpose for word in line.removeprefix("#").split())
+    rows = []
+    for name, file in shipped.items():
+        comments = takewhile(re.compile("# (?! )").match, file.read_text(encoding="utf-8").splitlines())
+        purpose = " ".join(" ".join(line[1:] for line in comments).split())
+        rows.append(textwrap.fill(f"{name:<{wide}}{purpose}", max(width, 2 * wide), subsequent_indent=" " * wide))
+    return "\n".join(rows)

@@ -11,36 +11,31 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import load_translator, validation_pairs
-from headway.cli.streams import tell
+from headway.cli.files import load_translator, tell, validation_pairs
 from headway.errors import UserError
 from headway.serving.settings import Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-"""Names of this machine as a request's Host has them."""
+"""Names of this machine in the Host of a request."""
 
 
 def serve(
     context: typer.Context,
     models: Annotated[list[Path], Argument(metavar="MODEL...", help="Model or run directories.")],
-    host: Annotated[str, Option(help="Address to listen at; 0.0.0.0 opens the server to the network.")] = ("127.0.0.1"),
+    host: Annotated[str, Option(help="Address to listen at; 0.0.0.0 opens the server to the network.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port to listen at; 0 picks a free one.")] = 5000,
     api_keys: Annotated[
-        Path | None, Option(metavar="FILE", help="File of keys, one per line; a request without a valid key gets 403.")
+        Path | None, Option(metavar="FILE", help="File of keys, one per line; requests without a valid key get 403.")
     ] = None,
     rate_limit: Annotated[
         int, Option(min=0, help="Requests per minute for each key (or each address, without keys); 0: no limit.")
     ] = Settings.rate_limit,
     allowed_host: Annotated[
         list[str] | None,
-        Option(
-            metavar="NAME",
-            help="Another host name that requests may use. Repeat the option for more. Default: loopback names.",
-        ),
+        Option(metavar="NAME", help="Another host name for requests. May be repeated. Default: loopback names."),
     ] = None,
     allow_origin: Annotated[
-        list[str] | None,
-        Option(metavar="ORIGIN", help="Allow pages of this origin; * allows all. Repeat the option for more."),
+        list[str] | None, Option(metavar="ORIGIN", help="Allow pages of this origin; * allows all. May be repeated.")
     ] = None,
     trusted_proxy: Annotated[
         str, Option(metavar="ADDRESS,...", help="Proxies whose X-Forwarded-For is trusted. Default: none.")
@@ -49,16 +44,14 @@ def serve(
     max_characters: Annotated[int, Option(min=1, help="Maximum characters of a text.")] = Settings.max_characters,
     max_texts: Annotated[int, Option(min=1, help="Maximum texts in a request.")] = Settings.max_texts,
     max_requests: Annotated[
-        int, Option(min=1, help="Maximum requests in flight; further requests get 503.")
+        int, Option(min=1, help="Maximum requests in flight; others get 503.")
     ] = Settings.max_requests,
     queue: Annotated[int, Option(min=1, help="Maximum waiting sentences; further requests get 503.")] = Settings.queue,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for a request, in seconds.")] = Settings.timeout,
     batch_size: Annotated[
         int, Option(min=1, help="Maximum sentences in a batch, from all requests together; 1: no batching.")
     ] = Settings.batch_size,
-    cache_size: Annotated[
-        int, Option("--cache", min=0, help="Number of translated sentences to cache; 0: no cache.")
-    ] = Settings.cache_size,
+    cache_size: Annotated[int, Option("--cache", min=0, help="Cached sentences; 0: no cache.")] = Settings.cache_size,
     device: options.Device = "auto",
     precision: options.Precision = "auto",
     engine: options.Engine = "auto",
@@ -86,8 +79,8 @@ def serve(
     own = (f"[{host}]" if ":" in host else host, *LOOPBACK) if _is_loopback(host) else ()
     given = {one.name: context.params[one.name] for one in fields(Settings) if one.name in context.params}
     given["api_keys"] = () if api_keys is None else _read_keys(api_keys)
-    hosts, origins = (*(allowed_host or ()), *own), tuple(allow_origin or ())
-    settings = Settings(**given, allowed_hosts=hosts, allowed_origins=origins)
+    hosts = (*(allowed_host or ()), *own)
+    settings = Settings(**given, allowed_hosts=hosts, allowed_origins=tuple(allow_origin or ()))
     taken = bind(host, port)
     keep_few_matrix_kernels()
     loaded = {load_translator(model, device, precision, engine, threads): validation_pairs(model) for model in models}
@@ -109,17 +102,18 @@ def _is_loopback(host: str) -> bool:
 
 
 def _read_keys(path: Path) -> tuple[str, ...]:
-    """The keys of a file, one a line; a line that begins with # is none. Raises UserError."""
+    """The keys in a file, one a line, without lines that begin with #. Raises UserError."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; give a file with a key on each line") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: is not text in UTF-8; give a file with a key on each line") from None
-    keys = {number: line for number, line in enumerate(map(str.strip, lines), 1) if line and not line.startswith("#")}
-    for number, key in keys.items():
-        if len(key.split()) > 1:
-            raise UserError(f"{path}:{number}: white space inside a key; put one key on each line")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "is not text in UTF-8"
+        raise UserError(f"{path}: {problem}; give a file with a key on each line") from None
+    keys = []
+    for number, line in enumerate(map(str.strip, lines), 1):
+        if line and not line.startswith("#"):
+            if len(line.split()) > 1:
+                raise UserError(f"{path}:{number}: white space inside a key; put one key on each line")
+            keys.append(line)
     if not keys:
         raise UserError(f"{path}: holds no key; put one on each line")
-    return tuple(keys.values())
+    return tuple(keys)

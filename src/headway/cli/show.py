@@ -1,4 +1,4 @@
-"""headway show, and how commands print: JSON, and tables for a file or a terminal, those of Markdown among them."""
+"""headway show, and the printing of JSON, of tables and of Markdown to a file or a terminal."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import typer
 from headway.cli import options
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
 _BAR = re.compile(r"(?<!\\)\|")
-"""Between the cells of a Markdown table. A row has as many cells as the head: surplus bars are text of the last."""
+"""The mark between cells of a Markdown table. In the last cell of a row it is text."""
 _RULE = re.compile(r":?-+:?")
-"""A cell of the line below a table's head."""
+"""A cell of the line below the head of a table."""
 
 
 def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
@@ -52,11 +53,16 @@ def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
     languages = f"{stored.source_language} -> {stored.target_language}"
     typer.echo(f"{stored.folder}\n{languages}, {stored.num_parameters:,} parameters\n")
     of_encoder = {"decoder_num_heads": stored.config.num_heads, "decoder_d_ff": stored.config.d_ff}
-    fields = stored.config.to_dict().items()
-    print_table(
-        [(name, str(value) if value is not None else f"{of_encoder[name]} (as the encoder)") for name, value in fields]
-    )
-    _print_markdown("".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip())
+    sizes = stored.config.to_dict().items()
+    print_table([(name, f"{of_encoder[name]} (as the encoder)" if size is None else str(size)) for name, size in sizes])
+    card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip()
+    if sys.stdout.isatty():
+        from rich.markdown import Markdown
+
+        for block in _blocks(card):
+            _print_to_terminal(Markdown(block, hyperlinks=False) if isinstance(block, str) else _terminal_table(block))
+    elif card:
+        typer.echo(f"\n{with_plain_tables(card)}")
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -64,26 +70,17 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """On standard output, as suits it."""
+    """Prints a table on standard output, in a terminal with long cells folded."""
     if sys.stdout.isatty():
-        from rich.console import Console
-
-        Console(highlight=False).print(_terminal_table(rows))
+        _print_to_terminal(_terminal_table(rows))
     else:
         typer.echo("\n".join(f"  {line}" for line in aligned(rows)))
 
 
-def _print_markdown(text: str) -> None:
-    """On standard output: in a terminal as rich shows it, elsewhere with the columns of tables aligned."""
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.markdown import Markdown
+def _print_to_terminal(block: RenderableType) -> None:
+    from rich.console import Console
 
-        console = Console(highlight=False)
-        for block in _blocks(text):
-            console.print(Markdown(block, hyperlinks=False) if isinstance(block, str) else _terminal_table(block))
-    elif text:
-        typer.echo(f"\n{with_plain_tables(text)}")
+    Console(highlight=False).print(block)
 
 
 def with_plain_tables(markdown: str) -> str:
@@ -92,7 +89,7 @@ def with_plain_tables(markdown: str) -> str:
 
 
 def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
-    """Text and tables in turn; a table as its rows of cells, without its rule and without a blank head."""
+    """Text and tables in turn; a table is its rows of cells, without the rule and without a blank head."""
     for may_be_table, block in groupby(markdown.split("\n"), key=lambda line: line.startswith("|")):
         lines = list(block)
         columns = len(_BAR.split(lines[0])) - 2
@@ -105,7 +102,7 @@ def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines of text, the cells of a column one below the other. A row may lack its last cells."""
+    """Rows of cells as lines of text with aligned columns. A row may lack its last cells."""
     from rich.cells import cell_len, set_cell_size
 
     widths = [max(map(cell_len, column)) for column in zip_longest(*rows, fillvalue="")]
@@ -113,7 +110,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _terminal_table(rows: Sequence[Sequence[str]]) -> Table:
-    """As wide as the terminal at most; long cells are folded."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

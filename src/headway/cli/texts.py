@@ -1,5 +1,4 @@
-"""The commands about texts: data gets a corpus, split divides one, check finds what looks wrong in it, perturb makes it
-noisy."""
+"""The commands for text: data gets a corpus, split divides one, check finds doubtful lines, perturb adds noise."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -9,12 +8,12 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import input_lines, parallel_pairs, write_as_they_arrive
+from headway.cli.files import input_lines, parallel_pairs, tell, write_as_they_arrive
+from headway.cli.options import Files, files
 from headway.cli.show import print_json
-from headway.cli.streams import tell
 from headway.data.check import check_corpus
 from headway.data.corpus import as_corpus
-from headway.data.lines import Layout
+from headway.data.lines import Layout, Line
 from headway.data.noise import KINDS, perturbed
 from headway.errors import UserError
 
@@ -24,14 +23,13 @@ def data(
         str,
         Argument(
             metavar="NAME",
-            help="multi30k, tatoeba-ko-en; or a corpus that is generated: dates (the demo's), romanization (Korean "
-            "names and how they are written in Latin letters).",
+            help="multi30k, tatoeba-ko-en; generated: dates (the demo's), romanization (Korean names in Latin script).",
         ),
     ],
     source: Annotated[
         Path | None, Option("--from", metavar="FOLDER", help="Folder with the published files. Default: download them.")
     ] = None,
-    output: Annotated[Path | None, options.output("Where to put the corpus. Default: data/NAME.", "FOLDER")] = None,
+    output: Annotated[Path | None, options.output("Folder for the corpus. Default: data/NAME.", "FOLDER")] = None,
     languages: Annotated[str, Option(help="Locales of the dates corpus, source-target.")] = "en-ko",
 ) -> None:
     """Get a corpus and put it where the recipes expect it.
@@ -52,28 +50,28 @@ def data(
         tell(f"{len(multi30k.lay_out(output, source))} files in {output}")
     elif name == "tatoeba-ko-en":
         counts, as_published = tatoeba.lay_out(output, source)
-        parts = ", ".join(f"{part} {count:,}" for part, count in counts.items())
-        tell(f"pairs: {parts}, in {output}")
+        tell(f"pairs: {', '.join(f'{part} {count:,}' for part, count in counts.items())}, in {output}")
         if not as_published:
             tell("notice: not the version that the recipe's score was measured on")
-    elif name in ("dates", "romanization"):
-        if source is not None:
-            raise UserError(f"{name} is generated; leave --from out")
-        if name == "dates":
-            from headway.corpora import dates
-
-            dates.dates_corpus(*parse_languages(languages)).write(output)
-        else:
-            romanization.romanization_corpus().write(output)
-        tell(f"train, valid and test in {output}")
-    else:
+    elif name not in ("dates", "romanization"):
         raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en, dates and romanization")
+    elif source is not None:
+        raise UserError(f"{name} is generated; leave --from out")
+    else:
+        if name == "romanization":
+            corpus = romanization.romanization_corpus()
+        else:
+            from headway.corpora.dates import dates_corpus
+
+            corpus = dates_corpus(*parse_languages(languages))
+        corpus.write(output)
+        tell(f"train, valid and test in {output}")
 
 
 def parse_languages(languages: str) -> tuple[str, str]:
-    """`en-ko` to the two locales; a locale's own parts are joined by `_`, as in `en_GB-ko`."""
-    source, dash, target = languages.partition("-")
-    if not (source and dash and target):
+    """`en-ko` to the two locales; the parts of a locale are joined by `_`, as in `en_GB-ko`."""
+    source, _, target = languages.partition("-")
+    if not (source and target):
         raise UserError(f"--languages {languages}: must be source-target, such as en-ko or en_GB-ko")
     if source == target:
         raise UserError(f"--languages {languages}: the two must differ")
@@ -82,18 +80,13 @@ def parse_languages(languages: str) -> tuple[str, str]:
 
 def split(
     pairs: Annotated[
-        list[Path] | None,
-        Argument(metavar="[PAIRS]...", show_default=False, help=".tsv or .jsonl files with both sides, or patterns."),
+        Files, Argument(metavar="[PAIRS]...", help=".tsv or .jsonl files with both sides, or patterns.")
     ] = None,
     output: Annotated[Path | None, options.output("Folder to make.", "FOLDER")] = None,
-    source: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="Text, one sentence per line. Repeat the option for more files.")
-    ] = None,
-    target: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="Its translation, line for line, in as many files.")
-    ] = None,
+    source: Annotated[Files, files("Text, one sentence per line.")] = None,
+    target: Annotated[Files, files("Its translation, line for line, in as many files.")] = None,
     source_language: Annotated[
-        str, Option(metavar="CODE", help="Language of the source. Default: what the files' names or columns say.")
+        str, Option(metavar="CODE", help="Language of the source. Default: by the files' names or columns.")
     ] = "",
     target_language: Annotated[str, Option(metavar="CODE", help="Language of the target, likewise.")] = "",
     column: options.Columns = None,
@@ -119,29 +112,18 @@ def split(
     columns = options.columns_of(column)
     corpus = replace(as_corpus(pairs or source or [], target or []), columns=columns)
     named = corpus.named_languages()
-    languages = source_language or named[0], target_language or named[1]
-    if missing := [
-        f"--{side}-language CODE" for side, code in zip(("source", "target"), languages, strict=True) if not code
-    ]:
+    languages = {"source": source_language or named[0], "target": target_language or named[1]}
+    if missing := [f"--{side}-language CODE" for side, code in languages.items() if not code]:
         raise UserError(f"{corpus.sources[0]}: doesn't say its languages; give {' '.join(missing)}, such as de")
-    tell(split_corpus(corpus, output, languages, document=options.document_layout(document), tell=tell).summary())
+    sides = languages["source"], languages["target"]
+    tell(split_corpus(corpus, output, sides, document=options.document_layout(document), tell=tell).summary())
 
 
 def check(
-    source: Annotated[
-        list[Path],
-        Option(help="Text file, or a .tsv or .jsonl file with both sides. Repeat the option for more files."),
-    ],
-    target: Annotated[
-        list[Path] | None, Option(help="Its translation, line for line. Repeat the option for more files.")
-    ] = None,
-    valid_source: Annotated[
-        list[Path] | None, Option(help="Text for validation or testing. Repeat the option for more files.")
-    ] = None,
-    valid_target: Annotated[
-        list[Path] | None,
-        Option(help="The translation of the validation or test text. Repeat the option for more files."),
-    ] = None,
+    source: Annotated[list[Path], files("Text, or a .tsv or .jsonl file with both sides.")],
+    target: Annotated[Files, files("Its translation, line for line.")] = None,
+    valid_source: Annotated[Files, files("Text for validation or testing.")] = None,
+    valid_target: Annotated[Files, files("The translation of the validation or test text.")] = None,
     as_json: options.JsonOutput = False,
 ) -> None:
     """Find lines that look wrong in a parallel corpus.
@@ -164,11 +146,9 @@ def check(
         return
     typer.echo(f"{found.pairs:,} pairs, {found.character_ratio:.2f} target characters for each source character")
     for name, side in (("source", found.source), ("target", found.target)) if found.usable else ():
+        longest = f"at most {side.longest_words} ({side.longest_place})"
         mean = side.words / found.usable
-        typer.echo(
-            f"{name}: {side.words:,} words, {mean:.1f} a line, at most {side.longest_words} ({side.longest_place}), "
-            f"mainly {side.script}"
-        )
+        typer.echo(f"{name}: {side.words:,} words, {mean:.1f} a line, {longest}, mainly {side.script}")
     for finding in found.findings:
         places = ", ".join(finding.places) + ", ..." * (finding.count > len(finding.places))
         typer.echo(f"{finding.count:>7,}  {finding.name}: {finding.meaning}\n         {places}")
@@ -179,9 +159,7 @@ def check(
 def perturb(
     kind: Annotated[
         str,
-        Argument(
-            metavar="KIND", help="lower, upper, typos, punctuation (removed at the end), or diacritics (removed)."
-        ),
+        Argument(metavar="KIND", help="lower, upper, typos, punctuation (removed at the end), diacritics (removed)."),
     ],
     file: Annotated[str, Argument(metavar="[FILE|-]", help="Text, one sentence per line, also .gz, .xz, .zst.")] = "-",
     seed: Annotated[int, Option(help="Random seed of the typos; the same seed gives the same typos.")] = 1,
@@ -200,7 +178,8 @@ def perturb(
     if kind not in KINDS:
         raise UserError(f"KIND {kind}: unknown; choose one of {', '.join(KINDS)}")
     options.check_output(output)
-    lines = input_lines(file, Layout())
-    write_as_they_arrive(
-        lines, file, output, lambda chunk: "".join(f"{perturbed(line.text, kind, seed)}\n" for line in chunk)
-    )
+
+    def noisy(lines: list[Line]) -> str:
+        return "".join(f"{perturbed(line.text, kind, seed)}\n" for line in lines)
+
+    write_as_they_arrive(input_lines(file, Layout()), file, output, noisy)

@@ -16,8 +16,9 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
+from headway.cli.files import tell
+from headway.cli.options import Files, files
 from headway.cli.recipes import check_given, read_recipe, recipe_list, split_arguments
-from headway.cli.streams import tell
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,48 +27,25 @@ if TYPE_CHECKING:
     from headway.training.own_text import RunRequest
 
 PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48.2M), big (184.5M)"
-"""With vocabularies of 8,000 pieces. Written out, because help needs no torch; a test counts the parameters."""
+"""Written out, because help needs no torch; a test counts the parameters."""
 
 
 def train(
-    arguments: Annotated[
-        list[str] | None, Argument(metavar="[RECIPE | PAIRS...] [key.path=value]...", show_default=False)
-    ] = None,
+    arguments: Annotated[list[str] | None, Argument(metavar="[RECIPE | PAIRS...] [key.path=value]...")] = None,
     output: Annotated[
         Path | None, options.output("Run directory to make. Default: runs/RECIPE, or runs/PAIRS.", "RUN")
     ] = None,
-    source: Annotated[
-        list[Path] | None,
-        Option(
-            metavar="FILE",
-            help="Training text, one sentence per line (.gz, .xz, .zst allowed). Repeat the option for more files.",
-        ),
-    ] = None,
-    target: Annotated[
-        list[Path] | None,
-        Option(metavar="FILE", help="Its translation, line for line. Leave it out if --source is .tsv or .jsonl."),
-    ] = None,
+    source: Annotated[Files, files("Training text, one sentence per line, also .gz, .xz, .zst.")] = None,
+    target: Annotated[Files, files("Its translation, line for line; none if --source is .tsv or .jsonl.")] = None,
     valid_source: Annotated[
-        list[Path] | None,
-        Option(
-            metavar="FILE",
-            help="Validation text, which the model never learns from. Default: parts for validation and testing are "
-            "set apart, as by `headway split`.",
-        ),
+        Files, files("Validation text, never trained on. Default: parts are set apart, as by `headway split`.")
     ] = None,
-    valid_target: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="The translation of the validation text.")
-    ] = None,
+    valid_target: Annotated[Files, files("The translation of the validation text.")] = None,
     column: options.Columns = None,
     document: options.Document = None,
     minutes: Annotated[
         float | None,
-        Option(
-            min=0.1,
-            metavar="N",
-            help="Time for the whole run, from text to a measured model, by default 30; with --finish, for the rest.",
-            show_default=False,
-        ),
+        Option(min=0.1, metavar="N", help="From text to a measured model, by default 30; with --finish, for the rest."),
     ] = None,
     fast: Annotated[
         bool, Option("--fast", help="Let the model teach a faster one, with half of its decoder and no beam.")
@@ -80,16 +58,14 @@ def train(
         Path | None, Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
     ] = None,
     data: Annotated[
-        Path | None,
-        Option(metavar="FOLDER", help="Train on the data that `headway prepare` made from this recipe in FOLDER."),
+        Path | None, Option(metavar="FOLDER", help="Train on the data that `headway prepare` made there.")
     ] = None,
     resume: Annotated[Path | None, Option(metavar="RUN", help="Continue a run where it stopped.")] = None,
     or_resume: Annotated[
         bool, Option("--or-resume", help="If RUN already has a run, continue it; for jobs that restart.")
     ] = False,
     finish: Annotated[
-        bool,
-        Option("--finish", help="With --resume and --minutes: let the learning rate fall to zero, and end the run."),
+        bool, Option("--finish", help="With --resume and --minutes: let the learning rate fall to zero, and end.")
     ] = False,
     processes: Annotated[
         int, Option(min=1, max=256, help="Number of processes on this machine; on CPU each needs a core or more.")
@@ -121,6 +97,7 @@ def train(
     """
     bound_spinning()
     began = time.monotonic()
+    from headway.data.compressed import plain_name
     from headway.data.corpus import is_two_sided
 
     if list_recipes:
@@ -128,31 +105,31 @@ def train(
         return
     names, overrides = split_arguments(arguments or [])
     pairs = [Path(one) for one in names if is_two_sided(Path(one))]
-    recipes = [one for one in names if Path(one) not in pairs]
-    files = {
-        "source": source or pairs,
-        "target": target or [],
-        "valid_source": valid_source or [],
-        "valid_target": valid_target or [],
-    }
+    recipes = [one for one in names if not is_two_sided(Path(one))]
+    sides = {"source": source or pairs, "target": target, "valid_source": valid_source, "valid_target": valid_target}
+    texts = {side: [str(file.absolute()) for file in given or []] for side, given in sides.items()}
     given = {"model.preset": preset, "training.init_from": init_from, "data.prepared": data}
     overrides += [f"{key}={json.dumps(str(value))}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
-    if (resume is not None) + bool(recipes) + any(files.values()) != 1 or (source and pairs):
+    if (resume is not None) + bool(recipes) + any(texts.values()) != 1 or (source and pairs):
         also = f" (given: {recipes[0]})" if recipes else ""
         raise UserError(f"give one of: a RECIPE; PAIRS; --source and --target; --resume RUN{also}")
     if finish and (resume is None or minutes is None):
         raise UserError("--finish ends a run that is there: give --resume RUN --minutes N --finish")
-    if any(files.values()):
-        asked = _asked(files, column, document, overrides, minutes, fast=fast)
-        recipe, run = _of_text(asked, output or _run_of(pairs), began, threads, or_resume=or_resume)
-    elif fast or column or document or (minutes is not None and not finish):
+    if not any(texts.values()) and (fast or column or document or (minutes is not None and not finish)):
         raise UserError(
             "--minutes, --fast, --column and --document are for text; a recipe has limits such as training.max_minutes"
         )
+    may_resume = or_resume or int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
+    if any(texts.values()):
+        asked = _request(texts, column, document, overrides, minutes, fast=fast)
+        if output is None and not pairs:
+            raise UserError("--output is missing: the run directory to make")
+        run = output or Path("runs") / plain_name(pairs[0]).stem
+        recipe = _of_text(asked, run, began, threads, may_resume=may_resume)
     elif resume is None:
-        recipe, run = _of_recipe(recipes[0], overrides, output, or_resume=or_resume)
+        recipe, run = _of_recipe(recipes[0], overrides, output, may_resume=may_resume)
     elif output is not None:
         raise UserError("--resume goes on in its own run directory, so there is no --output")
     else:
@@ -162,25 +139,24 @@ def train(
 
         again = ["train", "--resume", str(run), "--processes", str(processes)]
         again += [] if threads is None else ["--threads", str(threads)]
-        raise typer.Exit(launch(again if any(files.values()) else sys.argv[1:], processes))
+        raise typer.Exit(launch(again if any(texts.values()) else sys.argv[1:], processes))
     many = f" --processes {processes}" if processes > 1 else ""
     progress = run_training(recipe, run, f"train --resume {shlex.quote(str(run))}{many}", threads)
-    if not leads():
-        return
-    stages = f"{len(recipe.stages)} stages, the last one of " if recipe.stages else ""
-    steps = f"{stages}{progress.step:,} steps in {progress.all_minutes:.1f} minutes"
-    tell(f"done: {steps}, best after {progress.best_step:,}")
-    tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
-    tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
+    if leads():
+        stages = f"{len(recipe.stages)} stages, the last one of " if recipe.stages else ""
+        steps = f"{stages}{progress.step:,} steps in {progress.all_minutes:.1f} minutes"
+        tell(f"done: {steps}, best after {progress.best_step:,}")
+        tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
+        tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
 
 
-def _of_recipe(argument: str, overrides: list[str], output: Path | None, *, or_resume: bool) -> tuple[Recipe, Path]:
+def _of_recipe(argument: str, overrides: list[str], output: Path | None, *, may_resume: bool) -> tuple[Recipe, Path]:
     """The recipe that an argument names, and the run directory, where a new run can begin. Raises UserError."""
     from headway.training.run_directory import has_begun, refuse_used_folder
 
     recipe, name = read_recipe(argument, overrides)
     run = output or Path("runs") / name
-    if not ((or_resume or is_restarted()) and has_begun(run)):
+    if not (may_resume and has_begun(run)):
         refuse_used_folder(run)
         for part in [recipe.of_stage(stage, run) for stage in recipe.stages] or [recipe]:
             if part.data.prepared is None:
@@ -188,13 +164,8 @@ def _of_recipe(argument: str, overrides: list[str], output: Path | None, *, or_r
     return recipe, run
 
 
-def is_restarted() -> bool:
-    """Whether torch's launcher has started this process again."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
-
-
-def _asked(
-    files: dict[str, list[Path]],
+def _request(
+    texts: dict[str, list[str]],
     column: list[int] | None,
     document: str | None,
     overrides: list[str],
@@ -206,51 +177,26 @@ def _asked(
     from headway.recipe.choosing import is_limited
     from headway.training.own_text import MINUTES, RunRequest
 
-    if not files["source"]:
+    if not texts["source"]:
         raise UserError("--source is missing")
     if (minutes is not None or fast) and is_limited(overrides):
         raise UserError("--minutes and --fast choose how long to train; leave out training.max_steps and other limits")
     if any(one.startswith("data.prepared=") for one in overrides):
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
-    paths = {name: [str(path.absolute()) for path in some] for name, some in files.items()}
-    return RunRequest(
-        **paths,
-        columns=options.columns_of(column),
-        document=options.document_layout(document),
-        overrides=overrides,
-        minutes=minutes or MINUTES,
-        fast=fast,
-    )
+    layout = {"columns": options.columns_of(column), "document": options.document_layout(document)}
+    return RunRequest(**texts, **layout, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
 
 
-def _run_of(pairs: list[Path]) -> Path:
-    """The run directory of text that is given as a file of pairs. Raises UserError for other text."""
-    from headway.data.compressed import plain_name
-
-    if not pairs:
-        raise UserError("--output is missing: the run directory to make")
-    return Path("runs") / plain_name(pairs[0]).stem
-
-
-def _of_text(
-    asked: RunRequest, run: Path, began: float, threads: int | None, *, or_resume: bool
-) -> tuple[Recipe, Path]:
-    """The recipe that is chosen for text, and the run directory. Raises UserError."""
-    from headway.recipe.reading import is_run
-    from headway.training.run_directory import refuse_used_folder
-
-    if (or_resume or is_restarted()) and is_run(run):
-        return _resumed(run, asked.overrides, None, began, threads), run
-    refuse_used_folder(run)
-    return _chosen(asked, run, began, threads), run
-
-
-def _chosen(asked: RunRequest, run: Path, began: float, threads: int | None) -> Recipe:
-    """The recipe that the first process chooses; others wait for it. Raises UserError."""
+def _of_text(asked: RunRequest, run: Path, began: float, threads: int | None, *, may_resume: bool = False) -> Recipe:
+    """The recipe for text, which the first process chooses; others wait for it. Raises UserError."""
     from headway.recipe.reading import is_run, load_recipe
     from headway.threads import use_threads
     from headway.training.own_text import choose_for
+    from headway.training.run_directory import refuse_used_folder
 
+    if may_resume and is_run(run):
+        return load_recipe(run / "recipe.yaml", asked.overrides)
+    refuse_used_folder(run)
     if leads():
         use_threads(threads)
         return choose_for(asked, run, began, tell)
@@ -260,18 +206,18 @@ def _chosen(asked: RunRequest, run: Path, began: float, threads: int | None) -> 
 
 
 def _resumed(run: Path, overrides: list[str], minutes: float | None, began: float, threads: int | None) -> Recipe:
-    """The recipe of a run that goes on; with `minutes`, it has the limits that end it then, unless others are given.
-    Where none was chosen yet, one is chosen. Raises UserError."""
+    """The recipe of a run that goes on; with `minutes`, its limits end it after them, unless others are given. If none
+    was chosen yet, chooses one. Raises UserError."""
     from headway.recipe.reading import is_run, load_recipe
     from headway.training.finishing import cooldown
     from headway.training.own_text import RunRequest
     from headway.training.run_directory import is_asked
 
     if not is_run(run):
-        if is_asked(run):
-            asked = RunRequest.read(run)
-            return _chosen(replace(asked, overrides=[*asked.overrides, *overrides]), run, began, threads)
-        raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
+        if not is_asked(run):
+            raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
+        asked = RunRequest.read(run)
+        return _of_text(replace(asked, overrides=[*asked.overrides, *overrides]), run, began, threads)
     recipe = load_recipe(run / "recipe.yaml", overrides)
     if minutes is None:
         return recipe
@@ -282,18 +228,15 @@ def _resumed(run: Path, overrides: list[str], minutes: float | None, began: floa
 
 
 def bound_spinning() -> None:
-    """Lets OpenMP's threads wait busily for each other for a short while only, a 150th of the default.
-
-    If another process takes a core, the other threads would spin after each operation until the thread on that core
-    runs again. What the user has set is left alone. Must come before torch is loaded.
-    """
+    """Shortens the time that OpenMP's threads wait busily for each other to a 150th of the default, unless the user has
+    set it: if another process takes a core, they would spin after each operation. Must come before torch is loaded."""
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 
 def run_training(recipe: Recipe, run: Path, again: str, threads: int | None) -> Progress:
-    """Trains; a run that was asked to stop ends the program with 130 or 143, saved. again: the command that goes on
-    with it, with the same threads, because the last digits depend on them."""
+    """Trains. A run that was asked to stop saves and ends the program with 130 or 143. again: the command that
+    continues it, to which the threads are added, because the last digits depend on them."""
     from headway.threads import use_threads
     from headway.training.loop import train as train_run
     from headway.training.processes import Interrupted, end_with_parent
@@ -319,19 +262,19 @@ def is_rank() -> bool:
 
 
 def leads() -> bool:
-    """Whether this process is the one that speaks: the first of them, or the only one."""
+    """Whether this process is the only one, or the first of several, which alone writes to the user."""
     return not is_rank() or os.environ.get("RANK", "0") == "0"
 
 
 def program() -> str:
-    """What a person types to run headway again."""
+    """The command by which the user can run headway again."""
     if shutil.which("headway"):
         return "headway"
     return "python -m headway" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
 
 
 def prepare(
-    arguments: Annotated[list[str], Argument(metavar="RECIPE [key.path=value]...", show_default=False)],
+    arguments: Annotated[list[str], Argument(metavar="RECIPE [key.path=value]...")],
     output: Annotated[
         Path | None, options.output("Folder to make. Default: the recipe's data.prepared.", "FOLDER")
     ] = None,
@@ -375,7 +318,7 @@ def prepare(
     initial = load_initial_model(recipe, config)
     stop = StopRequests()
 
-    def look_around() -> None:
+    def end_if_asked() -> None:
         if (number := stop()) is not None:
             raise Interrupted(number)
 
@@ -394,7 +337,7 @@ def prepare(
                 (initial.source_tokenizer, initial.target_tokenizer) if initial else None,
                 processes=processes or usable_cores(),
                 show=reporter.preparing,
-                look_around=look_around,
+                look_around=end_if_asked,
             )
     except Interrupted as interrupted:
         given = " ".join(map(shlex.quote, arguments))

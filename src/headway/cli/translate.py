@@ -10,8 +10,7 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import check_input, input_lines, tell_of_aligner, write_as_they_arrive
-from headway.cli.streams import tell
+from headway.cli.files import check_input, input_lines, tell, tell_of_aligner, write_as_they_arrive
 from headway.data.lines import Layout, Line
 from headway.errors import UserError
 

@@ -21,7 +21,7 @@ class SplitCorpus:
     target_language: str
     pairs: dict[str, list[tuple[str, str]]]
     alignments: dict[str, list[str]] = field(default_factory=dict)
-    """Of each pair the words that say the same, in Pharaoh format, where that is known."""
+    """Alignments of the pairs in Pharaoh format, if known."""
 
     def write(self, folder: Path) -> None:
         """Writes `train.en`, `train.ko`, ...: one sentence a line; and `train.align`, ...: one alignment a line."""
@@ -43,7 +43,7 @@ def write_lines(file: Path, lines: Iterable[str]) -> None:
 
 
 def download(url: str, unpack: Callable[[bytes], bytes], remedy: str) -> bytes:
-    """What is published there, unpacked. Raises UserError."""
+    """The published file, unpacked. Raises UserError."""
     try:
         request = urllib.request.Request(url, headers={"User-Agent": "headway"})
         with urllib.request.urlopen(request, timeout=60) as response:

@@ -31,7 +31,7 @@ SHA256 = {
     "tok/test_2016_flickr.de": "c6a33d39d48f9f510de147651316cd9d918e09ad0219df734a2f16b6baccacc4",
     "tok/test_2016_flickr.en": "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2",
 }
-"""Of the uncompressed text: raw/ as published, tok/ lower-cased, normalised and tokenised by the corpus's authors."""
+"""Checksums of the uncompressed text: raw/ as published, tok/ lower-cased, normalised and tokenised by the authors."""
 
 
 def lay_out(output: Path, source: Path | None) -> list[Path]:

@@ -16,9 +16,9 @@ from headway.errors import UserError
 URL = "https://www.manythings.org/anki/kor-eng.zip"
 FILE = "kor.txt"
 SHA256 = "6c9d8de3e500306997e4083274fb0038ef521651ffb2b7923e4e607a59d09dbc"
-"""Of the version that published scores were measured on; the site adds sentences now and then."""
+"""The checksum of the version on which published scores were measured; the site adds sentences now and then."""
 TEST, VALID = 0.10, 0.05
-"""Their shares; the rest is for training."""
+"""Shares of the pairs; the rest is for training."""
 FILES = files_of("ko", "en")
 
 Pair = tuple[str, str, str]
@@ -45,8 +45,7 @@ def lay_out(output: Path, source: Path | None) -> tuple[dict[str, int], bool]:
 
 
 def split_pairs(pairs: list[Pair]) -> dict[str, list[Pair]]:
-    """Train, valid and test. Where a pair goes depends on the sentences that it hangs together with, and on nothing
-    else: not on its place in the file, nor on chance."""
+    """Train, valid and test. The part of a pair depends only on the sentences with which it is connected."""
     groups = _connected(pairs)
     parts: dict[str, list[Pair]] = {part: [] for part in SPLITS}
     for pair in pairs:
@@ -57,7 +56,7 @@ def split_pairs(pairs: list[Pair]) -> dict[str, list[Pair]]:
 
 
 def _connected(pairs: list[Pair]) -> dict[str, str]:
-    """For each English sentence the first, in the alphabet, of those that it is connected with by shared sentences."""
+    """The alphabetically first of the sentences with which each is connected by shared sentences."""
     neighbours: dict[str, set[str]] = defaultdict(set)
     for english, korean, _ in pairs:
         neighbours[_key(english)].add(f"ko:{_key(korean)}")

@@ -15,11 +15,11 @@ from pydantic import BaseModel
 
 import headway
 from headway.errors import UserError
+from headway.insight.analyses.analysis import token
 from headway.insight.maps import SUBLAYERS, word_groups
 
 if TYPE_CHECKING:
     from headway.insight import BeamTree, Text, TranslationRecord
-    from headway.insight.analyses import Analyses, HeadImportance
     from headway.insight.record import Step
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
@@ -62,7 +62,7 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "order": plain(record.order),
         "inspected_step": record.step,
         "history": plain(record.history),
-        "analyses": _analyses(record.analyses, record.vocabulary),
+        "analyses": plain({name: one.document(record.vocabulary) for name, one in record.analyses.found().items()}),
         "arrays": dict(_entries(record, arrays)),
     }
 
@@ -78,11 +78,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: plain(one) for name, one in value.items() if not isinstance(one, np.ndarray)}
     return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
-
-
-def head_importance_document(found: HeadImportance) -> dict[str, Any]:
-    """As a record has it."""
-    return plain({name: getattr(found, name) for name in ("sentences", "tokens", "log_probability")})
 
 
 def _model(record: TranslationRecord) -> dict[str, Any]:
@@ -109,16 +104,12 @@ def _text(text: Text) -> dict[str, Any]:
     }
 
 
-def _token(id_: int, vocabulary: Sequence[str]) -> dict[str, Any]:
-    return {"id": id_, "piece": vocabulary[id_]}
-
-
 def _step(step: Step, vocabulary: Sequence[str]) -> dict[str, Any]:
     return {
         "log_probability": plain(step.log_probability),
         "rank": step.rank,
         "top": [
-            {**_token(id_, vocabulary), "logit": plain(logit), "probability": plain(probability)}
+            {**token(id_, vocabulary), "logit": plain(logit), "probability": plain(probability)}
             for id_, logit, probability in zip(step.ids, step.logits, step.probabilities, strict=True)
         ],
     }
@@ -132,31 +123,6 @@ def _beam(beam: BeamTree, vocabulary: Sequence[str]) -> dict[str, Any]:
         "result": plain(beam.result),
         "finished": plain(beam.finished),
     }
-
-
-def _analyses(analyses: Analyses, vocabulary: Sequence[str]) -> dict[str, Any]:
-    """Those that there are, by name, without their matrices, which are among the record's arrays."""
-    found: dict[str, Any] = {name: plain(one) for name, one in analyses.found().items()}
-    if one := analyses.erasure:
-        found["erasure"] |= {"mean_gain": plain(one.mean_gain), "detached": one.detached}
-    if one := analyses.contrast:
-        found["contrast"]["foils"] = [_token(id_, vocabulary) for id_ in one.foils]
-    if one := analyses.logit_lens:
-        found["logit_lens"] = {
-            "top": [
-                [
-                    [{**_token(id_, vocabulary), "probability": plain(share)} for id_, share in zip(*step, strict=True)]
-                    for step in zip(*layer, strict=True)
-                ]
-                for layer in zip(one.ids, one.probabilities, strict=True)
-            ]
-        }
-    if one := analyses.patching:
-        words = {name: _token(getattr(one, name), vocabulary) for name in ("word", "other_word")}
-        found["patching"] |= {**words, "flips_above": plain(one.flips_above)}
-    if one := analyses.head_importance:
-        found["head_importance"] = head_importance_document(one)
-    return found
 
 
 def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, dict[str, Any]]]:

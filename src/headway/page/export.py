@@ -15,7 +15,7 @@ import headway
 from headway.decoding import SearchOptions
 from headway.decoding.faithful import check_faithful
 from headway.errors import UserError
-from headway.page.document import head_importance_document, plain
+from headway.page.document import plain
 from headway.page.model_file import PRECISIONS, Precision, model_file, tokenizer_description
 from headway.page.standalone import PAGE, digest, html_page, inline, joined, modules_of, needed, style_sheet
 from headway.storage import Aligner
@@ -25,7 +25,7 @@ from headway.text.tokenizer import fingerprint
 
 if TYPE_CHECKING:
     from headway.insight import WordOrder
-    from headway.insight.analyses import HeadImportance
+    from headway.insight.analyses.head_importance import HeadImportance
     from headway.storage import StoredModel
 
 FORMAT, FORMAT_VERSION = "headway-web", 1
@@ -171,10 +171,9 @@ def _about(
     joint = fingerprint(source) == fingerprint(target)
     options = asdict(SearchOptions(**stored.decoding))
     measured = None
-    if heads is not None:  # the arrays are named by the ends of their names in a record
-        kinds = {"ablation": heads.ablation, "gradient": heads.gradient}
-        arrays = {f"{name}.{kind}": array.tolist() for name, found in kinds.items() for kind, array in found.items()}
-        measured = {"fields": head_importance_document(heads), "arrays": arrays}
+    if heads is not None:  # with its arrays by the ends of their names in a record
+        arrays = {name: array.tolist() for name, array in heads.arrays()}
+        measured = {"fields": plain(heads.document([])), "arrays": arrays}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -16,12 +16,13 @@ import torch
 from headway.decoding import BeamStep, Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
 from headway.insight import BeamTree, Moment, WordOrder, attention_names, find_word_order, record_pass, what_if
-from headway.insight.analyses import Analyses, AnalysisName, AskedAnalysis, Reading, read_analyses
+from headway.insight.analyses import Analyses, Request, read_analyses
+from headway.insight.analyses.analysis import Analyst
+from headway.insight.analyses.reading import Reading
 from headway.insight.editing import RecomputingEngine, edited_model, prefix_logits
 from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
 from headway.insight.record import Text, log_probabilities
 from headway.model import Transformer
-from headway.page.analysing import Analyst
 from headway.page.standalone import ShownRecord
 from headway.storage import Aligner, StoredModel, load_model
 from headway.storage.steps import step_of
@@ -46,7 +47,7 @@ def inspect(
     edits: Sequence[what_if.Edit] = (),
     cases: Sequence[Sequence[what_if.Edit]] | Literal["usual"] = (),
     history: Sequence[str | Path] = (),
-    analyses: Sequence[AnalysisName | AskedAnalysis] = (),
+    analyses: Sequence[str | Mapping[str, Any] | Request] = (),
     order: bool = False,
     beam_size: int | None = None,
 ) -> ShownRecord:
@@ -58,7 +59,7 @@ def inspect(
     include (`headway.insight.analyses`, docs/analyses.md).
     Raises UserError."""
     text, target = as_text(text, "text"), None if target is None else as_text(target, "target")
-    asked = read_analyses(list(analyses))
+    requests = read_analyses(list(analyses))
     inspector = _inspector(translator, beam_size)
     tag, plain = translator.info.source_tokenizer.split_tag(text)
     source = partial(inspector.source, tag)
@@ -66,7 +67,7 @@ def inspect(
     before = inspector.outcome(source(plain), given) if edits else None
     edited = inspector.edited(edits)
     record = edited.record(source(what_if.edited_text(plain, edits)), given, plain)
-    found = edited.analyses(record, asked, source)
+    found = edited.analyses(record, requests, source)
     if cases == "usual":
         cases, order = what_if.usual_cases(translator.info.config, plain), True
     tried = [inspector.case(case, source(what_if.edited_text(plain, case)), record.target) for case in cases]
@@ -148,9 +149,9 @@ class Inspector:
             step=step_of(self.stored.name),
         )
 
-    def analyses(self, record: ShownRecord, asked: Sequence[AskedAnalysis], source: Callable[[str], Text]) -> Analyses:
-        """Of the record's translation. source: of a text, with the tag of the record's. Raises UserError."""
-        if asked and self.rereads:
+    def analyses(self, record: ShownRecord, requests: Sequence[Request], source: Callable[[str], Text]) -> Analyses:
+        """The requested analyses of the record. source: of a text, with the tag of the record's. Raises UserError."""
+        if requests and self.rereads:
             raise UserError("analyses: they read the whole translation at once, which needs the look-ahead mask")
 
         def source_ids(text: str) -> list[int]:
@@ -165,7 +166,9 @@ class Inspector:
         def target_ids(text: str) -> list[int]:
             return self.target(text).ids
 
-        return Analyst(self.stored.model, record, asked, source_ids, target_ids, greedy).analyses()
+        ids, model = (record.source.ids, record.target.ids), self.stored.model
+        analyst = Analyst(requests, model, record.arrays, *ids, source_ids, target_ids, greedy)
+        return Analyses(**{one.kind: analyst.result(type(one)) for one in requests})
 
     def outcome(self, source: Text, target: Text | None = None) -> what_if.Tried:
         """The translation that the search finds, or the given one, with its score and words."""

@@ -23,7 +23,7 @@ from headway.documents.parsing import (
     parse_document,
 )
 from headway.errors import UserError
-from headway.insight.analyses import LONGEST_ANALYSED, AskContrast, AskHeadImportance, AskPatching
+from headway.insight.analyses import LONGEST_ANALYSED
 from headway.languages import read_code, same_language
 from headway.page import Arrays
 from headway.serving.batcher import Batcher, QueueFullError
@@ -285,18 +285,11 @@ def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tupl
 
 def record(pair: LanguagePair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
     """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises UserError."""
-    asked = options["analyses"]
     sources, targets = [text], [options["target"] or ""]
-    for one in asked:
-        match one:
-            case AskContrast(instead=str(instead)):
-                targets.append(instead)
-            case AskPatching(other=other):
-                sources.append(other)
-            case AskHeadImportance(pairs=pairs):
-                sources += [source for source, _ in pairs]
-                targets += [target for _, target in pairs]
-    longest = LONGEST_ANALYSED if asked else LONGEST_INSPECTED
+    for request in options["analyses"]:
+        other_sources, other_targets = request.texts()
+        sources, targets = sources + other_sources, targets + other_targets
+    longest = LONGEST_ANALYSED if options["analyses"] else LONGEST_INSPECTED
     is_readable = pair.translator.is_readable
     readable = [is_readable(one, longest) for one in sources]
     if not all(readable + [is_readable(one, longest, side="target") for one in targets]):

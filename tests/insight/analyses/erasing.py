@@ -6,7 +6,7 @@ import torch
 from hypothesis import strategies as st
 from tests.properties.models import configs, random_model
 
-from headway.insight.analyses import Reading
+from headway.insight.analyses.reading import Reading
 
 MODELS = configs(share_embeddings="none", decoder_layers=2)
 """The source has an embedding matrix of its own."""

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from tests.insight.analyses.erasing import MODELS, TARGETS, WORDS, logarithms, read, without
 from tests.properties.models import SEEDS
 
-from headway.insight.analyses import contrast
+from headway.insight.analyses.contrast import contrast
 
 
 def differences(model, reading, foils):

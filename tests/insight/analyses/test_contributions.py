@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 from tests.properties.models import SEEDS, configs, random_model, random_words
 
 from headway.insight import record_pass
-from headway.insight.analyses.contributing import (
-    contributions,
-    cross_attention_terms,
-    self_attention_terms,
-)
+from headway.insight.analyses.contributions import contributions, cross_attention_terms, self_attention_terms
 from headway.model import ModelConfig
 
 MODELS = configs(decoder_layers=2)

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from tests.insight.analyses.erasing import MODELS, TARGETS, WORDS, of_given, read, without
 from tests.properties.models import SEEDS
 
-from headway.insight.analyses import erasure
-from headway.insight.analyses.erasing import needed
+from headway.insight.analyses.erasure import erasure, needed
 
 
 @settings(max_examples=15)

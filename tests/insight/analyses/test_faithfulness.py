@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.insight.analyses.erasing import MODELS, TARGETS, WORDS, logarithms, read, without
 from tests.properties.models import SEEDS, random_model
 
-from headway.insight.analyses import Reading, faithfulness
+from headway.insight.analyses.faithfulness import faithfulness
+from headway.insight.analyses.reading import Reading
 from headway.model import ModelConfig
 
 

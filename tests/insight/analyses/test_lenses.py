@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from tests.insight.analyses.erasing import MODELS, TARGETS, WORDS, logarithms, of_given, read
 from tests.properties.models import SEEDS
 
-from headway.insight.analyses import cut_encoders, given_by_encoder_layer, logit_lens
+from headway.insight.analyses.decoder_lens import cut_encoders, given_by_encoder_layer
+from headway.insight.analyses.logit_lens import logit_lens
 
 
 def cut(model, stack, count):

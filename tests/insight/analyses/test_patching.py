@@ -9,7 +9,8 @@ from tests.insight.analyses.erasing import logarithms
 from tests.properties.models import random_model, random_words
 
 from headway.errors import UserError
-from headway.insight.analyses import Reading, patching
+from headway.insight.analyses.patching import patching
+from headway.insight.analyses.reading import Reading
 from headway.model import ModelConfig
 
 KINDS = pytest.mark.parametrize(("norm", "layers", "seed"), [*product(("post", "pre"), (0, 2), (1, 2))])

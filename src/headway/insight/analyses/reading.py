@@ -1,4 +1,4 @@
-"""One source and its translation, read again by a model or by some of its layers. Passes are teacher-forced."""
+"""A source and its translation, read again by a model or by some of its layers. Passes are teacher-forced."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from torch import Tensor
 from headway.model import Decoder, Encoder, Transformer, causal_mask
 
 TOKENS_AT_ONCE = 1 << 13
-"""Of both sides, that are read together, at most, unless one row has more."""
+"""Maximum number of tokens of both sides that are read together, unless one row has more."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What is read, on the device of the model: ids, without padding."""
+    """Ids on the device of the model, without padding."""
 
     source: Tensor
     """<eos> last, (source length,)"""
     read: Tensor
-    """What the decoder reads: <bos> and the target without its last token, (target length,)"""
+    """Input of the decoder: <bos> and the target without its last token, (target length,)"""
     given: Tensor
-    """What the steps give: the target, <eos> last, (target length,)"""
+    """The target, a token for each step, <eos> last, (target length,)"""
 
     @classmethod
     def of(cls, model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> Reading:
@@ -35,12 +35,12 @@ class Reading:
 
     @property
     def words(self) -> int:
-        """The source's tokens before <eos>."""
+        """Number of source tokens before <eos>."""
         return len(self.source) - 1
 
     @property
     def rows_at_once(self) -> int:
-        """How many sources with tokens erased are read together."""
+        """Number of variants of the source that are read together."""
         return max(1, TOKENS_AT_ONCE // (len(self.source) + len(self.read)))
 
 
@@ -57,12 +57,28 @@ def decoded_with(model: Transformer, reading: Reading, memory: Tensor) -> Tensor
 
 
 def log_probabilities_of_given(model: Transformer, reading: Reading, hidden: Tensor) -> Tensor:
-    """Of the translation's tokens. hidden: the decoder's output, (target length, d_model) -> (target length,)"""
+    """Log-probabilities of the target's tokens. hidden: the decoder's output, (target length, d_model)
+    -> (target length,)"""
     return model.output(hidden).log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0]
 
 
+@torch.inference_mode()
+def hidden_without(model: Transformer, reading: Reading, erased: Tensor) -> Tensor:
+    """`decoded_from` of the source with tokens erased. erased: bool, (rows, source length)
+    -> (rows, target length, d_model)"""
+    words = model.source_embedding(reading.source)  # (source length, d_model)
+    some = erased[..., None].split(reading.rows_at_once)
+    return torch.cat([decoded_from(model, reading, words.masked_fill(rows, 0.0)) for rows in some])
+
+
+def erasures(reading: Reading) -> Tensor:
+    """Nothing erased; then all but <eos>; then each token by itself. -> bool, (2 + source length, source length)"""
+    each = torch.eye(len(reading.source), dtype=torch.bool, device=reading.source.device)
+    return torch.cat([torch.zeros_like(each[:1]), ~each[-1:], each])
+
+
 def states(stack: Encoder | Decoder, x: Tensor, *others: Tensor, first: int = 0) -> list[Tensor]:
-    """The input of layer `first` and the output of each layer from there on. others: what a layer reads beside x."""
+    """The input of layer `first` and the output of each layer from there on. others: the layer's inputs besides x."""
     return list(accumulate(stack.layers[first:], lambda x, layer: layer(x, *others), initial=x))
 
 

@@ -1,4 +1,4 @@
-// What the translation needs of its source, as in insight/analyses/erasing.py: each token of the source is
+// What the translation needs of its source, as in insight/analyses/erasure.py: each token of the source is
 // erased by itself.
 
 import { matrix, rowOf } from "./matrices.js";

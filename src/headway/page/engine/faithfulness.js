@@ -1,4 +1,4 @@
-// Whether an attribution names what the model needs, as in insight/analyses/erasing.py: the source's tokens are erased
+// Whether an attribution names what the model needs, as in insight/analyses/faithfulness.py: the source's tokens are erased
 // in its order, and the probability of each token of the translation is read again.
 
 import { rowOf } from "./matrices.js";

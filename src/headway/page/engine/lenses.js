@@ -1,4 +1,4 @@
-// Lenses, as in insight/analyses/layers.py: what a layer in the middle would already say. Layer 0 is what the first reads.
+// Lenses, as in insight/analyses/logit_lens.py and decoder_lens.py: the prediction of a layer in the middle. Layer 0 is the input.
 
 import { Engine, logSoftmax } from "./engine.js";
 import { greedy } from "./greedy.js";

@@ -1,4 +1,4 @@
-// Activation patching between two sentences, as in insight/analyses/layers.py: the model reads the one; one place, a
+// Activation patching between two sentences, as in insight/analyses/patching.py: the model reads the one; one place, a
 // layer's output at one position, is put to what it is when the model reads the other, of as many tokens.
 
 import { targetMask, paddingMask } from "./masks.js";

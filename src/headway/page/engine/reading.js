@@ -1,5 +1,5 @@
 // One source and its translation, read again by a model with some of the source's tokens erased, as in
-// insight/analyses/erasing.py: the embedding of an erased token is zero, its position stays.
+// insight/analyses/reading.py: the embedding of an erased token is zero, its position stays.
 
 import { logSoftmax } from "./engine.js";
 import { paddingMask, targetMask } from "./masks.js";

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from headway.insight.moving import FAINT, moving_picture
+from headway.insight.animation import FAINT, animated_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 SOURCE, TARGET = ["one", "<two>", 'three & "four"'], ["하나", "둘"]
@@ -18,7 +18,7 @@ WEIGHTS = np.array([[0.9, 0.06, 0.04], [0.0, 0.3, 0.7]], dtype=np.float32)
 
 @pytest.fixture(scope="module")
 def picture() -> ElementTree.Element:
-    return ElementTree.fromstring(moving_picture(SOURCE, TARGET, WEIGHTS))
+    return ElementTree.fromstring(animated_picture(SOURCE, TARGET, WEIGHTS))
 
 
 def test_has_each_word_once_and_the_current_one_again(picture: ElementTree.Element) -> None:

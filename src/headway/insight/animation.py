@@ -28,7 +28,7 @@ rect { fill: #eef2f7 } .now rect { fill: #1d5fbf } .now text { fill: #ffffff } p
 """
 
 
-def moving_picture(source: Sequence[str], target: Sequence[str], weights: NDArray) -> str:
+def animated_picture(source: Sequence[str], target: Sequence[str], weights: NDArray) -> str:
     """The text of an SVG file. source and target: what the columns and rows of weights (target, source) stand for;
     the width of a line is its weight."""
     places = [_places(words) for words in (source, target)]

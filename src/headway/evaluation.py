@@ -1,0 +1,314 @@
+"""Scores of translations: sacreBLEU's BLEU, chrF and TER, metrics of the user's own, alignment errors, calibration."""
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence, Sized
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest, Result, _bootstrap_resample, estimate_ci
+
+from headway.errors import UserError
+from headway.languages import script_family
+
+RESAMPLES = 1000
+_TOKENIZATIONS = {
+    **dict.fromkeys(("Bopo", "Hani", "Hans", "Hant"), "zh"),
+    **dict.fromkeys(("Jpan", "Khmr", "Lana", "Laoo", "Mymr", "Tale", "Talu", "Thai", "Tibt"), "char"),
+}
+"""sacreBLEU's tokenisers for scripts without spaces between words; for others it is `13a`."""
+ORDER, BETA = 6, 2
+"""chrF: the longest n-grams of characters, and how much more recall counts than precision."""
+BINS = 10
+"""Number of bins of equal width, from 0 to 1, by which calibration is measured."""
+
+Link = tuple[int, int]
+"""Number of the source word, number of the target word, from 0."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Corpus scores with the signatures that make them comparable: BLEU and chrF from 0 to 100, more is better; TER in
+    edits per hundred reference words, less is better. TER is None unless asked for: it takes longest."""
+
+    bleu: float
+    chrf: float
+    bleu_signature: str
+    chrf_signature: str
+    ter: float | None = None
+    ter_signature: str | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One score of two systems, by paired bootstrap resampling (Koehn, 2004)."""
+
+    metric: str
+    score: float
+    other: float
+    p_value: float | None
+    """Probability that chance alone makes a difference as large; below 0.05 is commonly called significant. None for a
+    metric that gives no scores of lines to draw from."""
+    signature: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Scores of a test set's translations by a metric."""
+
+    metric: str
+    """Its name, `module:function`."""
+    score: float
+    """Score of all lines; their mean if each line has a score."""
+    line_scores: tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class NamedMetric:
+    """A metric and the name that it was loaded by."""
+
+    name: str
+    function: Callable[[list[str], list[str], list[str]], float | Sequence[float]]
+    """Takes sources, translations and references, line for line. Returns one score, or a score for each line."""
+
+    def measure(self, sources: Sequence[str], translations: Sequence[str], references: Sequence[str]) -> Measured:
+        """Raises UserError where the function fails, or returns neither a finite number nor one for each line."""
+        try:
+            with redirect_stdout(sys.stderr):
+                result: Any = self.function(list(sources), list(translations), list(references))
+        except (Exception, SystemExit) as error:
+            raise UserError(f"metric {self.name}: fails: {_described_error(error)}") from None
+        scores = _numbers(result)
+        if scores is None or scores.shape not in ((), (len(sources),)):
+            returned = "None" if result is None else f"a {type(result).__name__}"
+            if isinstance(result, Sized) and not isinstance(result, (str, bytes, dict)):
+                returned += f" of {len(result)}"
+            wanted = f"a number, or a list of {len(sources)} numbers, one for each line"
+            raise UserError(f"metric {self.name}: returned {returned}; it must return {wanted}")
+        if not np.isfinite(scores).all():
+            place = "" if scores.ndim == 0 else f" for line {int(np.argmin(np.isfinite(scores))) + 1}"
+            raise UserError(f"metric {self.name}: returned a score that is not finite{place}")
+        return Measured(self.name, float(scores.mean()), tuple(scores.tolist()) if scores.ndim else None)
+
+
+def load_metric(name: str) -> NamedMetric:
+    """Imports a metric by its name, `module:function`, from the current folder or else from the installed packages.
+    Raises UserError."""
+    module_name, _, function_name = name.partition(":")
+    if not all(part.isidentifier() for part in (function_name, *module_name.split("."))):
+        raise UserError(f"metric {name!r}: must be module:function, such as my_metrics:exact")
+    if (folder := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        with redirect_stdout(sys.stderr):
+            module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        problem = f"module {module_name} can't be imported: {_described_error(error)}"
+        if absent and f"{module_name}.".startswith(f"{absent}."):
+            problem = f"there is no module {absent} in {folder} or among the installed packages"
+        raise UserError(f"metric {name}: {problem}") from None
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        problem = "has no function" if function is None else "has no function, but a value, of the name"
+        raise UserError(f"metric {name}: module {module_name} {problem} {function_name}")
+    return NamedMetric(name, cast("Any", function))
+
+
+def _numbers(result: Any) -> NDArray[np.float64] | None:
+    """The result of a metric as numbers, or None for anything else."""
+    try:
+        if hasattr(result, "is_floating_point") and result.is_floating_point():  # a tensor, with gradients or without
+            result = result.detach().cpu().double()
+        array = np.asarray(result)
+    except (ValueError, TypeError, RuntimeError):  # lists of several lengths, or of tensors that numpy doesn't take
+        return None
+    return array.astype(np.float64) if array.dtype.kind in "biuf" else None
+
+
+def _described_error(error: BaseException) -> str:
+    """Kind and text of an error, and the file and line that raised it."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)[1:]  # without this file's own
+    places = [frame for frame in frames if not frame.filename.startswith("<frozen importlib")]
+    if not places or isinstance(error, SyntaxError):  # whose text has the place
+        return text
+    return f"{text} ({Path(places[-1].filename).name}, line {places[-1].lineno})"
+
+
+def check_tokenize(tokenize: str) -> None:
+    """Raises UserError for a tokenisation that sacreBLEU doesn't have, or that lacks a package of its own."""
+    if tokenize not in BLEU.TOKENIZERS:
+        raise UserError(f"tokenisation {tokenize!r} is unknown to sacreBLEU; it has {', '.join(BLEU.TOKENIZERS)}")
+    try:
+        BLEU(tokenize=tokenize)
+    except Exception as error:
+        raise UserError(f"tokenisation {tokenize!r} can't be used: {' '.join(str(error).split())}") from None
+
+
+def tokenization(*languages: str, tokenized: bool = False) -> str:
+    """sacreBLEU's tokenisation for text in one language or several; none if the text is `tokenized` already."""
+    if tokenized:
+        return "none"
+    found = [_TOKENIZATIONS.get(script_family(language), "13a") for language in languages]
+    return max(found, key=["13a", "zh", "char"].index)  # the finest that one of them needs
+
+
+def score_translations(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", *, with_ter: bool = False
+) -> Scores:
+    """Scores of detokenised text, one reference a line. tokenize: for BLEU; "none" for text that is tokenised
+    already."""
+    if len(hypotheses) != len(references):
+        raise ValueError(f"{len(hypotheses)} hypotheses but {len(references)} references")
+    bleu, chrf, ter = BLEU(tokenize=tokenize, force=True), CHRF(), TER()
+    return Scores(
+        bleu=bleu.corpus_score(hypotheses, [references]).score,
+        chrf=chrf.corpus_score(hypotheses, [references]).score,
+        bleu_signature=str(bleu.get_signature()),
+        chrf_signature=str(chrf.get_signature()),
+        ter=ter.corpus_score(hypotheses, [references]).score if with_ter else None,
+        ter_signature=str(ter.get_signature()) if with_ter else None,
+    )
+
+
+def score_margins(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> tuple[float, float]:
+    """Half the width of the 95% intervals of BLEU and chrF, by bootstrap resampling of the lines (Koehn, 2004)."""
+
+    def margin(metric: Metric) -> float:
+        lines = metric._extract_corpus_statistics(hypotheses, [references])
+        _, resampled = _bootstrap_resample(lines, metric, RESAMPLES)
+        return float(estimate_ci(np.array([one.score for one in resampled], dtype=np.float64))[1])
+
+    return margin(BLEU(tokenize=tokenize, force=True)), margin(CHRF())
+
+
+def sentence_bleu(hypothesis: str, reference: str, tokenize: str = "13a") -> float:
+    """BLEU of one sentence, 0 to 100: smoothed, over the n-grams that it has."""
+    return BLEU(tokenize=tokenize, effective_order=True).sentence_score(hypothesis, [reference]).score
+
+
+def sentence_chrf(hypothesis: str, reference: str) -> float:
+    """chrF of one sentence, 0 to 100."""
+    return CHRF().sentence_score(hypothesis, [reference]).score
+
+
+def compare_translations(
+    hypotheses: Sequence[str], others: Sequence[str], references: Sequence[str], tokenize: str = "13a"
+) -> list[Comparison]:
+    """BLEU and chrF of two systems on the same references, and whether they differ by more than chance."""
+    metrics = {"BLEU": BLEU(tokenize=tokenize, force=True), "chrF": CHRF()}
+    systems: list[tuple[str, Sequence[str]]] = [("system", hypotheses), ("other", others)]
+    signatures, results = PairedTest(systems, metrics, [references], test_type="bs", n_samples=RESAMPLES)()
+    comparisons = []
+    for metric, (name, signature) in zip(metrics, signatures.items(), strict=True):
+        system, other = results[name]
+        assert isinstance(system, Result)
+        assert isinstance(other, Result)
+        assert other.p_value is not None
+        p_value = 1.0 if system.score == other.score else other.p_value  # sacreBLEU's is 1 / 1001 if no sample differs
+        comparisons.append(Comparison(metric, system.score, other.score, p_value, str(signature)))
+    return comparisons
+
+
+def compare_measured(system: Measured, other: Measured) -> Comparison:
+    """Two systems by another metric, with sacreBLEU's bootstrap over the scores of lines."""
+    if system.line_scores is None or other.line_scores is None:
+        return Comparison(system.metric, system.score, other.score, None, "")
+    seed = os.environ.get("SACREBLEU_SEED", "12345")
+    count = len(system.line_scores)
+    drawn = np.random.default_rng(None if seed.lower() == "none" else int(seed)).choice(count, (RESAMPLES, count))
+    lines = np.array(system.line_scores) - np.array(other.line_scores)
+    differences = np.abs(lines[drawn].mean(axis=1))
+    larger = int(np.sum(differences - differences.mean() > abs(lines.mean())))
+    p_value = 1.0 if system.score == other.score else (larger + 1) / (RESAMPLES + 1)
+    return Comparison(system.metric, system.score, other.score, p_value, f"bs:{RESAMPLES}|seed:{seed.lower()}")
+
+
+def chrf_between(texts: Sequence[str]) -> NDArray[np.float64]:
+    """(texts, texts): row i, column j has the chrF (Popović 2015) of text i with text j as the reference, 0 to 100.
+    Equals `sentence_chrf`, but takes each text apart only once."""
+    characters = ["".join(text.split()) for text in texts]
+    precision, recall, orders = np.zeros((3, len(texts), len(texts)))
+    for order in range(1, ORDER + 1):
+        counts = _counts(characters, order)
+        totals = counts.sum(axis=1)  # (texts,)
+        matches = np.array([np.minimum(one, counts).sum(axis=1) for one in counts])  # (texts, texts)
+        both = (totals[:, None] > 0) & (totals > 0)
+        precision += np.divide(matches, totals[:, None], out=np.zeros(both.shape), where=both)
+        recall += np.divide(matches, totals, out=np.zeros(both.shape), where=both)
+        orders += both
+    precision, recall = (np.divide(sums, orders, out=sums, where=orders > 0) for sums in (precision, recall))
+    weighted = BETA**2 * precision + recall
+    scores = (1 + BETA**2) * precision * recall
+    return 100 * np.divide(scores, weighted, out=np.zeros_like(scores), where=weighted > 0)
+
+
+def _counts(texts: Sequence[str], order: int) -> NDArray[np.int32]:
+    """Counts of each n-gram in each text: (texts, n-grams)"""
+    columns: dict[str, int] = {}
+    grams = [
+        [columns.setdefault(text[start : start + order], len(columns)) for start in range(len(text) - order + 1)]
+        for text in texts
+    ]
+    counts = np.zeros((len(texts), len(columns)), dtype=np.int32)
+    for row, of_text in zip(counts, grams, strict=True):
+        np.add.at(row, of_text, 1)
+    return counts
+
+
+def alignment_error_rate(
+    found: Sequence[Iterable[Link]], sure: Sequence[Iterable[Link]], possible: Sequence[Iterable[Link]] | None = None
+) -> float:
+    """1 - (|A and S| + |A and P|) / (|A| + |S|) over all pairs together (Och and Ney 2003, "A Systematic Comparison of
+    Various Statistical Alignment Models"), from 0 to 1; 0 where nothing is linked and nothing should be.
+
+    found, sure, possible: the links of each pair. Sure links are possible, too. Raises ValueError for sequences of
+    different length.
+    """
+    right = total = 0
+    for links, wanted, allowed in zip(found, sure, sure if possible is None else possible, strict=True):
+        a, s = set(links), set(wanted)
+        right += len(a & s) + len(a & (s | set(allowed)))
+        total += len(a) + len(s)
+    return 1 - right / total if total else 0.0
+
+
+def parse_pharaoh(line: str) -> list[Link]:
+    """`0-0 1-2` -> [(0, 0), (1, 2)]. Raises UserError."""
+    links = []
+    for link in line.split():
+        source, _, target = link.partition("-")
+        if not (source.isdecimal() and target.isdecimal()):
+            raise UserError(f"{link!r} is no link of an alignment; it must look like 0-2")
+        links.append((int(source), int(target)))
+    return links
+
+
+def expected_calibration_error(probabilities: Sequence[float], happened: Sequence[bool]) -> float:
+    """The mean distance, over all cases, between the mean probability of a case's bin and the share of the bin's cases
+    that happened (Naeini et al. 2015)."""
+    predicted, outcomes = np.array(probabilities, dtype=np.float64), np.array(happened, dtype=np.float64)
+    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
+    excess = np.bincount(bins, predicted - outcomes, minlength=BINS)  # of each bin, summed over its cases
+    return float(np.abs(excess).sum() / len(predicted))
+
+
+def area_under_curve(scores: Sequence[float], happened: Sequence[bool]) -> float:
+    """The area under the ROC curve: the probability that a case that happened has a higher score than one that didn't,
+    equal scores counting half. Needs cases of both kinds."""
+    _, places, counts = np.unique(np.array(scores), return_inverse=True, return_counts=True)
+    outcomes = np.array(happened, dtype=bool)
+    ranks = np.cumsum(counts) - (counts - 1) / 2  # of each value, from 1; equal values share their mean
+    positive, negative = int(outcomes.sum()), int((~outcomes).sum())
+    return float(ranks[places][outcomes].sum() - positive * (positive + 1) / 2) / (positive * negative)

@@ -1,0 +1,116 @@
+"""An analysis of a translation: its request, its result, and what both are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headway.errors import UserError
+from headway.insight.maps import Floats
+from headway.insight.terminal import shown
+from headway.insight.what_if import Outcome, StrictForm
+
+if TYPE_CHECKING:
+    from headway.insight.analyses.reading import Reading
+    from headway.model import Transformer
+
+MOST_PAIRS = 100
+"""Pairs over which the importance of heads is measured, at most."""
+LONGEST_ANALYSED = 40
+"""Tokens of a text that is analysed for a page; the work grows with their cube."""
+Pairs = list[tuple[str, str]]
+
+
+class Request(StrictForm):
+    """A request for an analysis. JSON: an object with `kind`, or the kind alone if nothing else is needed."""
+
+    kind: Any = ""
+
+    @classmethod
+    def from_option(cls, name: str, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
+        """The request for `--analysis NAME` or `NAME=TEXT`. read_pairs: reads a file of pairs, None for the run's
+        validation pairs. Raises UserError."""
+        if text is not None:
+            raise UserError(f"--analysis {name}={text}: {name} takes no text")
+        return cls(kind=name)
+
+    def texts(self) -> tuple[list[str], list[str]]:
+        """Other texts that the model reads: in the language of the source, and in that of the target."""
+        return [], []
+
+    def compute(self, analyst: Analyst) -> Analysis:
+        """The result for the analyst's translation. Raises UserError."""
+        raise NotImplementedError
+
+
+class TokenNames(NamedTuple):
+    """Names of the tokens of a translation, <eos> last, and the target vocabulary by id."""
+
+    source: Sequence[str]
+    target: Sequence[str]
+    vocabulary: Sequence[str]
+
+    def of_id(self, id_: int) -> str:
+        return shown(self.vocabulary[id_].removeprefix("▁"))
+
+
+class Analysis:
+    """The result of an analysis, a dataclass."""
+
+    def document(self, vocabulary: Sequence[str]) -> dict[str, Any]:
+        """The entry in a record's JSON form, whose arrays will be left out. vocabulary: the target's."""
+        return vars(self)
+
+    def text(self, names: TokenNames) -> Iterator[str]:
+        """Titled tables and maps for a terminal."""
+        raise NotImplementedError
+
+    def arrays(self) -> Iterator[tuple[str, Floats]]:
+        """Every array with the end of its name in a record, such as `source` or `ablation.cross`."""
+        for name, value in vars(self).items():
+            for kind, array in value.items() if isinstance(value, Mapping) else [(None, value)]:
+                if isinstance(array, np.ndarray):
+                    yield f"{name}.{kind}" if kind else name, array
+
+
+@dataclass
+class Analyst:
+    """Computes the requested analyses of one translation, each once."""
+
+    requests: Sequence[Request]
+    model: Transformer
+    arrays: Mapping[str, NDArray[Any]]
+    """The record of the model's pass over the translation."""
+    source: Sequence[int]
+    target: Sequence[int]
+    """Ids of source and translation, <eos> last."""
+    source_ids: Callable[[str], list[int]]
+    """Ids of another text in the language of the source, <eos> last. Raises UserError."""
+    target_ids: Callable[[str], list[int]]
+    """Ids of another text in the language of the target, <eos> last. Raises UserError."""
+    greedy: Callable[[Transformer], Outcome]
+    """The translation of the source by another model."""
+    _results: dict[type[Request], Any] = field(default_factory=dict)
+
+    def result(self, kind: type[Request]) -> Any:
+        """The result of the request of this class, or of its default if there is none. Raises UserError."""
+        if kind not in self._results:
+            request = next((one for one in self.requests if isinstance(one, kind)), None)
+            self._results[kind] = (request or kind()).compute(self)
+        return self._results[kind]
+
+    @cached_property
+    def reading(self) -> Reading:
+        from headway.insight.analyses.reading import Reading
+
+        return Reading.of(self.model, self.source, self.target)
+
+
+def token(id_: int, vocabulary: Sequence[str]) -> dict[str, Any]:
+    """A token in a record's JSON form."""
+    return {"id": id_, "piece": vocabulary[id_]}

@@ -1,0 +1,114 @@
+"""Contrast: why this token, and not that one? (Yin and Neubig 2022, "Interpreting Language Models with Contrastive
+Explanations", sections 3.1 and 3.3)
+
+It explains the difference between the logits of the translation's token and of a foil. Shared evidence (that a noun
+must come) cancels out. Erasure and gradient x input are taken over the source's tokens, with the same baseline: a zero
+embedding whose position stays.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor
+
+from headway.errors import UserError
+from headway.insight.analyses.analysis import Analysis, Analyst, Pairs, Request, TokenNames, token
+from headway.insight.analyses.reading import Reading, decoded_from, erasures, hidden_without
+from headway.insight.maps import Floats
+from headway.insight.terminal import draw_table, shown
+from headway.model import Transformer
+
+
+@dataclass(frozen=True)
+class Contrast(Analysis):
+    """Evidence in the source for each token and against its foil."""
+
+    foils: list[int]
+    """The id that each token is compared with."""
+    difference: list[float]
+    """log p(token) - log p(foil) of each step, in nats; below 0 if the foil was likelier."""
+    erasure: Floats
+    """The loss of the difference when a source token is erased, (target, source)."""
+    gradient_x_input: Floats
+    """The same to first order: the gradient of the difference by a source token's embedding, times the embedding,
+    (target, source)."""
+
+    def document(self, vocabulary: Sequence[str]) -> dict[str, Any]:
+        return {**vars(self), "foils": [token(id_, vocabulary) for id_ in self.foils]}
+
+    def text(self, names: TokenNames) -> Iterator[str]:
+        rows = []
+        for piece, foil, difference, row in zip(names.target, self.foils, self.difference, self.erasure, strict=True):
+            best = int(row.argmax())  # the source token that speaks most for the token and against its foil
+            pair = [shown(piece), "rather than", names.of_id(foil), f"{difference:+.2f}"]
+            rows.append([*pair, "because of", shown(names.source[best]), f"{row[best]:+.2f}"])
+        title = "contrast: log-probability over a foil, and what it falls by without a source token"
+        yield f"{title}\n\n{draw_table(rows)}"
+
+
+class ContrastRequest(Request):
+    """The source tokens that decide for a word and against another."""
+
+    kind: Literal["contrast"] = "contrast"
+    instead: str | None = None
+    """Another translation: where it first differs, its token is the foil. All other steps are compared with the
+    likeliest other token, and all steps if None."""
+
+    @classmethod
+    def from_option(cls, name: str, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
+        return cls(instead=text)
+
+    def texts(self) -> tuple[list[str], list[str]]:
+        return [], [] if self.instead is None else [self.instead]
+
+    def compute(self, analyst: Analyst) -> Contrast:
+        if self.instead is None:
+            return contrast(analyst.model, analyst.reading, {})
+        for step, (given, foil) in enumerate(zip(analyst.target, analyst.target_ids(self.instead), strict=False)):
+            if given != foil:  # at the latest where one of them ends, since <eos> stands there alone
+                return contrast(analyst.model, analyst.reading, {step: foil})
+        raise UserError(
+            f"contrast: {self.instead!r} is the translation itself, so that there is no other word to ask about"
+        )
+
+
+def contrast(model: Transformer, reading: Reading, chosen: Mapping[int, int]) -> Contrast:
+    """chosen: foils by the number of their step. The foil of any other step is the likeliest other token."""
+    with torch.inference_mode():
+        nothing, _, *each = erasures(reading)
+        hidden = hidden_without(model, reading, torch.stack([nothing, *each]))  # (1 + source, target, d_model)
+        foils = model.output(hidden[0]).scatter(1, reading.given[:, None], -torch.inf).argmax(dim=1)  # (target,)
+        for step, foil in chosen.items():
+            foils[step] = foil
+        pairs = torch.stack([reading.given, foils], dim=1)
+        differences = torch.stack([_difference(model, one, pairs) for one in hidden])  # (1 + source, target)
+    return Contrast(
+        foils=foils.tolist(),
+        difference=differences[0].tolist(),
+        erasure=(differences[0] - differences[1:]).T.float().cpu().numpy(),
+        gradient_x_input=_gradient_x_input(model, reading, pairs.clone()).float().cpu().numpy(),
+    )
+
+
+def _difference(model: Transformer, hidden: Tensor, pairs: Tensor) -> Tensor:
+    """Difference of two tokens' logits at each step. hidden: (target, d_model), pairs: (target, 2) -> (target,)"""
+    chosen = model.output(hidden).gather(1, pairs)
+    return chosen[:, 0] - chosen[:, 1]
+
+
+def _gradient_x_input(model: Transformer, reading: Reading, pairs: Tensor) -> Tensor:
+    """A row of the batch for each step, so that one backward pass gives the gradients of many. pairs: each step's token
+    and foil, (target, 2) -> (target, source)"""
+    found = []
+    for steps in torch.arange(len(pairs), device=pairs.device).split(reading.rows_at_once):
+        with torch.no_grad():
+            embeddings = model.source_embedding(reading.source).repeat(len(steps), 1, 1)
+        with torch.enable_grad():
+            embeddings.requires_grad_()
+            hidden = decoded_from(model, reading, embeddings)[range(len(steps)), steps]  # (rows, d_model)
+            difference = _difference(model, hidden, pairs[steps]).sum()
+            [gradient] = torch.autograd.grad(difference, embeddings, materialize_grads=True)
+        found.append((gradient * embeddings.detach()).sum(dim=-1))
+    return torch.cat(found)
