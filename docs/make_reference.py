@@ -18,7 +18,7 @@ import typer
 from headway.cli import app
 from headway.model import Transformer
 from headway.model.config import PRESETS, ModelConfig
-from headway.recipe.recipe import Recipe
+from headway.recipe.recipe import ModelSection, Recipe
 
 VOCABULARIES = (8_000, 37_000)
 """Sizes at which the presets' parameters are counted."""
@@ -81,14 +81,8 @@ def recipe_rows() -> list[tuple[str, str, str]]:
     for section, field in Recipe.model_fields.items():
         if section == "model":
             sizes = ", ".join(f"`{name}`" for name in PRESETS)
-            rows.append(
-                (
-                    "model.preset",
-                    "`small`",
-                    f"Size of the model: {sizes} ([their parameters](model.md#presets)). Other fields of the section "
-                    "change it.",
-                )
-            )
+            about = f"Size of the model: {sizes} ([their parameters](model.md#presets)). Other fields of the section "
+            rows.append(("model.preset", shown(ModelSection().preset), about + "change it."))
             continue
         rows += rows_of(section, next(iter(get_args(field.annotation)), field.annotation))
     return rows

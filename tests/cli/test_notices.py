@@ -8,7 +8,7 @@ from headway.translator.lines import LineOptions, LineTranslator
 
 
 def test_many_lines_cut_off_hide_no_other_notice(capsys):
-    work = LineTranslator(translator(max_length=20), LineOptions(max_length=1))
+    work = LineTranslator(translator(max_length=20), LineOptions(search={"max_length": 1}))
     cut = work.translate([Line(number, "the cat") for number in range(1, 101)]).notices
     assert len(cut) == 100
     too_long = work.translate([Line(101, "the cat " * 30)]).notices

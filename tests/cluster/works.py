@@ -39,7 +39,7 @@ class TroubledWork(Work):
         return loaded
 
 
-OPTIONS = LineOptions(beam_size=1, max_length=3)
+OPTIONS = LineOptions(search={"beam_size": 1, "max_length": 3})
 
 
 def work(model: Path, pids: Path | None = None) -> Work:

@@ -22,7 +22,7 @@ from headway.errors import UserError
 from headway.recipe.reading import load_recipe, make_recipe
 from headway.recipe.recipe import Recipe
 from headway.storage.changes import first_change
-from headway.training.ranks import Alone
+from headway.training.ranks import SingleProcess
 from headway.training.reporter import Reporter
 from headway.training.run_directory import refuse_changes
 from headway.training.start import start
@@ -429,7 +429,7 @@ def test_a_filter_that_leaves_nothing_is_told(folder):
 
 
 def opened(recipe: Recipe, run: Path):
-    return start(recipe, run, Reporter().line, Alone())
+    return start(recipe, run, Reporter().line, SingleProcess())
 
 
 def test_a_run_on_a_folder_is_the_run_on_its_own_data(folder):

@@ -107,6 +107,6 @@ def test_unknown_preset():
         ModelConfig.preset("huge", source_vocab_size=10, target_vocab_size=10)
 
 
-def test_a_number_that_may_be_left_out_says_so():
-    with pytest.raises(ValueError, match="decoder_num_heads='4': must be of type int or none"):
+def test_text_is_no_number():
+    with pytest.raises(ValueError, match="decoder_num_heads='4': must be a valid integer"):
         ModelConfig(10, 10, decoder_num_heads="4")

@@ -20,7 +20,7 @@ from headway.recipe.recipe import TrainingSection
 from headway.storage import StoredModel, load_model, save_model
 from headway.text.words import WordTokenizer
 from headway.training.averaging import MovingAverage, average_models
-from headway.training.ranks import Alone
+from headway.training.ranks import SingleProcess
 from headway.training.rates import learning_rate, paper_peak, rate_of_step
 from headway.training.run import Run
 from headway.training.start import start
@@ -59,7 +59,7 @@ def accumulation(request, tmp_path_factory) -> Accumulation:
             "training": training,
         }
     )
-    run = start(recipe, folder / "run", print, Alone())
+    run = start(recipe, folder / "run", print, SingleProcess())
     model, data = run.model.to(request.param), run.data.train
     found = Accumulation(run, [], [], [])
     for pair in range(PAIRS):

@@ -14,9 +14,9 @@ from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.recipe import choosing
 from headway.recipe.choosing import TrainingSpeed, TrainingText, choose
-from headway.recipe.planning import Corpus
 from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import count, on_meta
+from headway.training.own_text import SPEED_OF_SEARCH, TEACHING
 
 DATA = {"train": {"source": "a.de", "target": "a.en"}, "valid": {"source": "b.de", "target": "b.en"}}
 MULTI30K = TrainingText(29_000, 102, 828_727)
@@ -31,15 +31,14 @@ def device(flops: float, text: TrainingText = MULTI30K, lines: int = 1000):
         parameters, tokens = count(on_meta(config).parameters()), recipe.training.tokens_per_batch
         work = 6.0 * parameters * tokens
         lengths = (text.tokens / text.pairs / 2,) * 2
+        seconds_of_line = 2.0 * parameters * sum(lengths) / flops / SPEED_OF_SEARCH
         return TrainingSpeed(
             seconds_of_step=work / flops,
             seconds_before=2.0,
             steps_of_epoch=text.tokens / tokens,
-            corpus=Corpus(text.pairs, text.pairs, lengths, 0),
+            seconds_of_validation=lines * seconds_of_line,
+            seconds_of_teaching=TEACHING * text.pairs * seconds_of_line,
             parameters=parameters,
-            work_of_line=2.0 * parameters * sum(lengths),
-            work_of_step=work,
-            lines=lines,
         )
 
     return measured
@@ -167,7 +166,8 @@ def test_a_measurement_that_is_twice_as_slow_halves_the_steps() -> None:
 
         def measured(recipe: Recipe) -> TrainingSpeed:
             one = found(recipe)
-            return replace(one, seconds_of_step=slower * one.seconds_of_step)
+            times = {name: slower * getattr(one, name) for name in ("seconds_of_step", "seconds_of_validation")}
+            return replace(one, **times)
 
         choice = choose(DATA, ["training.tokens_per_batch=2048"], MULTI30K, lambda: 240.0, measured)
         return choice.sections["training"]["max_steps"]

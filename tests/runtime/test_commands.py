@@ -128,7 +128,7 @@ def test_a_worker_of_a_cluster(source, tmp_path):
     from headway.data.lines import Layout
     from headway.translator.lines import LineOptions
 
-    work = Work(MODEL, (), "cpu", "fp32", "auto", Layout(), LineOptions(beam_size=1))
+    work = Work(MODEL, (), "cpu", "fp32", "auto", Layout(), LineOptions(search={"beam_size": 1}))
     identity = work.identity()
     manifest = open_manifest(tmp_path / "out", [source], identity, lambda _: None)
     worker = Worker(work, manifest, identity["model"])

@@ -194,7 +194,7 @@ def test_tensors_are_those_that_are_wanted(tmp_path):
 
 CONFIGS = {
     "d_model of a billion": ({"d_model": 10**9}, "d_model=1000000000: must be at most"),
-    "d_model beyond 64 bits": ({"d_model": 10**40}, "must be at most"),
+    "d_model beyond 64 bits": ({"d_model": 10**40}, "d_model=1000"),
     "layers without end": ({"encoder_layers": 10**9}, "encoder_layers=1000000000: must be at most"),
     "the most of everything": (
         {"d_model": 2**16, "d_ff": 2**20, "encoder_layers": 256, "decoder_layers": 256},
@@ -203,12 +203,12 @@ CONFIGS = {
     "heads that don't divide": ({"num_heads": 3}, "d_model=8 is not divisible by num_heads=3"),
     "no heads": ({"num_heads": 0}, "num_heads=0"),
     "negative layers": ({"decoder_layers": -1}, "decoder_layers=-1: must be at least 0"),
-    "true for 1": ({"encoder_layers": True}, "encoder_layers=True: must be of type int"),
-    "1.0 for 1": ({"encoder_layers": 1.0}, "encoder_layers=1.0: must be of type int"),
+    "true for 1": ({"encoder_layers": True}, "encoder_layers=True: must be a valid integer"),
+    "1.0 for 1": ({"encoder_layers": 1.0}, "encoder_layers=1.0: must be a valid integer"),
     "a number as text": ({"d_ff": "12"}, "d_ff='12'"),
     "dropout of 1": ({"dropout": 1.0}, "dropout=1.0"),
     "endless dropout": ({"dropout": 1e999}, "is no number"),
-    "an unknown field": ({"colour": 1}, "unknown model field 'colour'"),
+    "an unknown field": ({"colour": 1}, "colour=1"),
     "a control id that is none": ({"eos_id": 10**6}, "eos_id=1000000"),
     "another size": ({"d_ff": 13}, "it should be F32 (13"),
     "a long value": ({"activation": "x" * 100_000}, "activation='xxx"),

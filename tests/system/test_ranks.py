@@ -27,12 +27,12 @@ from headway.recipe.reading import load_recipe
 from headway.training.reporter import Reporter
 
 def watched(run, *others):
-    progress = go_on(run, *others)
+    progress = run_loop(run, *others)
     digest = hashlib.sha256(b"".join(one.detach().numpy().tobytes() for one in run.model.parameters())).hexdigest()
     Path(sys.argv[3], f"rank-{run.ranks.number}").write_text(digest)
     return progress
 
-go_on, loop.go_on = loop.go_on, watched
+run_loop, loop.run_loop = loop.run_loop, watched
 train(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), Reporter(quiet=True))
 """
 """Trains, and writes what the weights of each rank are in the end."""

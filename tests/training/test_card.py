@@ -4,7 +4,7 @@ from headway.evaluation import Scores
 from headway.model import ModelConfig
 from headway.recipe.reading import make_recipe
 from headway.training.checkpoint import Progress
-from headway.training.run import model_card
+from headway.training.saving import model_card
 
 SCORES = Scores(bleu=1.0, chrf=2.0, bleu_signature="a|b", chrf_signature="c")
 

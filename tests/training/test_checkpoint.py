@@ -34,7 +34,7 @@ from headway.training.checkpoint import (
     states_of_ranks,
 )
 from headway.training.optim import make_optimizers
-from headway.training.ranks import Alone
+from headway.training.ranks import SingleProcess
 from headway.training.run_directory import MARK, only_trainer, open_run
 
 pytestmark = pytest.mark.usefixtures("held_files_stay")
@@ -285,12 +285,12 @@ def test_the_random_state_of_a_device_that_is_not_here_is_left_alone(folder):
     load_checkpoint(newest(folder), model, optimizers, None)
 
 
-class Three(Alone):
+class Three(SingleProcess):
     """Ranks that draw differently."""
 
     count = 3
 
-    def joined(self, part):
+    def all_gather(self, part):
         [state] = part
         return [state, *(torch.Generator().manual_seed(int(state.sum()) + rank).get_state() for rank in (1, 2))]
 
@@ -300,12 +300,12 @@ def states_here(kind):
 
 
 @pytest.mark.parametrize("kind", ["cuda", "mps"])
-@pytest.mark.parametrize(("ranks", "rank"), [(Alone(), 0), (Three(), 0), (Three(), 1), (Three(), 2)])
+@pytest.mark.parametrize(("ranks", "rank"), [(SingleProcess(), 0), (Three(), 0), (Three(), 1), (Three(), 2)])
 def test_every_device_of_a_rank_goes_on_drawing_where_it_was(tmp_path, pretend_device, kind, ranks, rank):
     pretend_device(kind)
     (model, optimizers), there = tiny(), getattr(torch, kind)
     there.set_rng_state(torch.Generator().manual_seed(5).get_state())
-    wanted = {device: ranks.joined([state])[rank] for device, state in states_here(kind).items()}
+    wanted = {device: ranks.all_gather([state])[rank] for device, state in states_here(kind).items()}
     given = states_of_ranks(ranks) if ranks.count > 1 else None
     save_checkpoint(tmp_path, model, optimizers, None, State(Progress(step=20), {}, "data", {}), given)
     torch.rand(1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headway.recipe.recipe import TrainingSection
 from headway.training.checkpoint import Progress
-from headway.training.run import last_step, outlook, reached, steps_between_validations
+from headway.training.run import last_step, reached, share_done_and_minutes_left, steps_between_validations
 
 FAR = {"max_steps": 1000, "max_epochs": 10, "max_minutes": 60.0, "patience": 5}
 
@@ -66,16 +66,18 @@ def test_validation_comes_once_an_epoch_within_bounds(epoch, every):
 def test_the_outlook_is_that_of_the_nearest_limit():
     """A quarter of the steps in 15 minutes are 45 minutes more; half of 30 minutes are 15 more."""
     progress = here(minutes=15.0)
-    assert outlook(TrainingSection(max_steps=400), progress, 400) == (0.25, 45.0)
-    assert outlook(TrainingSection(max_steps=400, max_minutes=30.0), progress, 400) == (0.5, 15.0)
-    assert outlook(TrainingSection(max_minutes=60.0), progress, None) == (0.25, 45.0)
-    assert outlook(TrainingSection(patience=3), progress, None) == (None, None)
+    assert share_done_and_minutes_left(TrainingSection(max_steps=400), progress, 400) == (0.25, 45.0)
+    assert share_done_and_minutes_left(TrainingSection(max_steps=400, max_minutes=30.0), progress, 400) == (0.5, 15.0)
+    assert share_done_and_minutes_left(TrainingSection(max_minutes=60.0), progress, None) == (0.25, 45.0)
+    assert share_done_and_minutes_left(TrainingSection(patience=3), progress, None) == (None, None)
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.floats(1e-3, 1e5), st.floats(1e-3, 1e5) | st.none())
 def test_an_outlook_is_never_beyond_the_end(step, last, minutes, most):
     """Though epochs differ in length, and the last step overshoots the minutes."""
-    done, left = outlook(TrainingSection(patience=1, max_minutes=most), Progress(step=step, minutes=minutes), last)
+    done, left = share_done_and_minutes_left(
+        TrainingSection(patience=1, max_minutes=most), Progress(step=step, minutes=minutes), last
+    )
     assert 0 < done <= 1
     assert left >= 0
     assert (minutes + left) * done == pytest.approx(minutes)

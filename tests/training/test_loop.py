@@ -22,12 +22,13 @@ from headway.storage.checksums import write_checksums
 from headway.storage.steps import step_folders
 from headway.text.words import WordTokenizer
 from headway.training import run as run_module
+from headway.training import saving
 from headway.training import step as one_step
 from headway.training.averaging import MovingAverage
-from headway.training.loop import go_on, take_step, validate_and_keep
+from headway.training.loop import run_loop, take_step, validate_and_keep
 from headway.training.loss import TranslationLoss
 from headway.training.processes import Interrupted, StopRequests
-from headway.training.ranks import Alone
+from headway.training.ranks import SingleProcess
 from headway.training.reporter import Reporter, RunLog
 from headway.training.run import Run
 from headway.training.run_directory import open_run, refuse_used_folder
@@ -99,11 +100,11 @@ class StopAfter(StopRequests):
 
 
 def begin(recipe, folder, notice=None):
-    return start(recipe, folder, notice or Reporter().line, Alone())
+    return start(recipe, folder, notice or Reporter().line, SingleProcess())
 
 
 def finish(opened, stop=None):
-    return go_on(opened, stop or StopRequests(), Reporter())
+    return run_loop(opened, stop or StopRequests(), Reporter())
 
 
 def run(recipe, folder, stop=None):
@@ -225,22 +226,22 @@ def test_a_run_with_noise_goes_on_as_if_nothing_had_been(files, tmp_path, stop_a
     assert weights(tmp_path / "parts") == weights(tmp_path / "whole")
 
 
-class Pretended(Alone):
+class Pretended(SingleProcess):
     """This rank has the first micro-batch of each step alone; the others bring the losses to 50, and after the third
     step one of them was told to stop."""
 
     def __init__(self):
         self.given, self.summed = [], []
 
-    def mine(self, micro_batches):
+    def local_micro_batches(self, micro_batches):
         self.given.append(micro_batches)
         return micro_batches[:1]
 
-    def sums(self, values):
+    def all_reduce_sum(self, values):
         self.summed.append(values.sum().item())
         return torch.tensor([50.0])
 
-    def highest(self, asked, minutes):
+    def all_reduce_max(self, asked, minutes):
         return (15 if len(self.summed) == 3 else asked), minutes
 
 
@@ -271,13 +272,13 @@ def test_a_reader_is_told_what_the_log_has(files, tmp_path, monkeypatch):
     assert [done for *_, done, _ in told] == pytest.approx([entry["step"] / 8 for entry in logged])
 
 
-class AnotherAtItsLimit(Alone):
+class AnotherAtItsLimit(SingleProcess):
     """Another rank has come to its limit of minutes after the fourth step."""
 
     def __init__(self):
         self.asked = 0
 
-    def highest(self, asked, minutes):
+    def all_reduce_max(self, asked, minutes):
         self.asked += 1
         return asked, 100.0 if self.asked > 4 else minutes
 
@@ -354,7 +355,7 @@ def test_what_came_after_the_checkpoint_is_taken_back(files, tmp_path):
 
 def test_the_best_of_every_checkpoint_is_kept(files, tmp_path, monkeypatch):
     """Should the last checkpoint be damaged, the one before it is resumed, and its best must still be there."""
-    monkeypatch.setattr(run_module, "MODELS_KEPT", 1)
+    monkeypatch.setattr(saving, "MODELS_KEPT", 1)
     losses = iter([3.0, 4.0, 4.0, 2.0])
     monkeypatch.setattr(run_module, "mean_loss", lambda *_: next(losses))
     run(recipe(files, max_steps=16, save_every=4, validate_every=4, best_by="valid_loss"), tmp_path / "run")
@@ -642,7 +643,7 @@ def test_a_stop_request_prints_nothing_from_within_the_step(files, tmp_path, mon
     monkeypatch.setattr(one_step, "accumulate", accumulate)
     monkeypatch.setattr(reporter, "line", lines.append)
     with pytest.raises(Interrupted), stop.listening():
-        go_on(opened, stop, reporter)
+        run_loop(opened, stop, reporter)
     assert "stopping" in lines[-1]
     assert opened.progress.step == 4
     assert step_folders(tmp_path / "run" / "checkpoints")[-1].name == "step-00000004"
@@ -756,8 +757,8 @@ def test_what_auto_means_may_change_with_a_notice(files, tmp_path, monkeypatch, 
         monkeypatch.setattr("headway.training.start.training_dtype", lambda *_: before)
     else:
         device = torch.device(before)
-        real = run_module.conditions
-        monkeypatch.setattr(run_module, "conditions", lambda _, *others: real(device, *others))
+        real = saving.conditions
+        monkeypatch.setattr(saving, "conditions", lambda _, *others: real(device, *others))
     run(recipe(files, max_steps=4, **{name: "auto"}), tmp_path / "run")
     monkeypatch.undo()
     monkeypatch.setattr(
@@ -835,7 +836,7 @@ def test_best_json_never_names_a_model_that_is_gone(files, tmp_path, monkeypatch
     def killed(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_module, "remove_directory", killed)
+    monkeypatch.setattr(saving, "remove_directory", killed)
     with pytest.raises(KeyboardInterrupt):
         begin(wanted, tmp_path / "run")
     assert find_model(tmp_path / "run").name == "step-00000004"

@@ -18,11 +18,11 @@ from headway.evaluation import sentence_bleu
 from headway.recipe.recipe import TrainingSection
 from headway.recipe.sizes import work_of_step, work_of_update
 from headway.training import loop, minimum_risk
-from headway.training.initial import work_before
 from headway.training.loss import TranslationLoss
 from headway.training.minimum_risk import EXTRA_TOKENS, RiskSampler, WeightedPairs
 from headway.training.processes import Interrupted
-from headway.training.ranks import Alone
+from headway.training.ranks import SingleProcess
+from headway.training.start import inherited_flops
 from headway.training.step import accumulate
 
 RISK = {"risk_samples": 4, "max_steps": 24, "learning_rate": 1e-3}
@@ -51,7 +51,7 @@ def risk_of(found):
 
 def test_a_sample_weighs_what_its_bleu_is_above_the_mean_of_the_others(sampler):
     """By sentences and weights as the batches have them."""
-    found = sampler.step(step_of(sampler), 1, Alone())
+    found = sampler.step(step_of(sampler), 1, SingleProcess())
     lengths = []
     by_source: dict[tuple[int, ...], list[tuple[list[int], float]]] = {}
     for source, target, labels, shares, _ in found.batches:
@@ -101,13 +101,13 @@ def test_the_gradient_is_that_of_the_expected_risk(sampler):
     micro_batch = sampler.train.plan.alone(pair)
     draws = range(1, 6)
     for number in draws:
-        for source, target, labels, shares, _ in sampler.step([micro_batch], number, Alone()).batches:
+        for source, target, labels, shares, _ in sampler.step([micro_batch], number, SingleProcess()).batches:
             logarithms = model.output(model.packed_hidden_states(source, target)).log_softmax(dim=-1)
             chosen = logarithms.gather(2, labels[..., None])[..., 0]
             (-(shares * chosen).sum() / sampler.count / len(draws)).backward()
     found = model.output.weight.grad.clone()
     model.zero_grad()
-    drawn = [tuple(one.ids) for number in draws for one in sampler._drawn([pair], number)[0] if one.stopped == "eos"]
+    drawn = [tuple(one.ids) for number in draws for one in sampler._sample([pair], number)[0] if one.stopped == "eos"]
     reference = sampler.tokenizer.decode(corpus.target[pair].tolist())
     risk = {
         ids: 1 - sentence_bleu(sampler.tokenizer.decode(list(ids)), reference, sampler.tokenize) / 100 for ids in drawn
@@ -128,20 +128,20 @@ def test_the_work_is_about_what_a_plan_says(sampler):
     [micro_batch] = step_of(sampler)
     planned = TrainingSection(max_steps=1, init_from=Path("m"), risk_samples=sampler.count).passes
     work = work_of_step(sampler.model.config, [micro_batch])
-    assert sampler.step([micro_batch], 1, Alone()).work == pytest.approx(planned * work, rel=0.2)
+    assert sampler.step([micro_batch], 1, SingleProcess()).work == pytest.approx(planned * work, rel=0.2)
 
 
 def test_drawing_counts_as_torch_counts_the_model_on_all_samples(sampler):
     model, corpus, micro_batches = sampler.model, sampler.train.corpus, step_of(sampler)
     pairs = [pair for one in micro_batches for pair in one.pairs]
-    drawn = sampler._drawn(pairs, 1)
+    drawn = sampler._sample(pairs, 1)
     with FlopCounterMode(display=False) as counted, torch.no_grad():
         for pair, of_pair in zip(pairs, drawn, strict=True):
             source = torch.tensor([[*corpus.source[pair].tolist(), model.config.eos_id]])
             for one in of_pair:
                 model(source, torch.tensor([[model.config.bos_id, *one.ids]]))
     with patch.object(minimum_risk, "work_of_step", return_value=0.0):
-        drawing = sampler.step(micro_batches, 1, Alone()).work
+        drawing = sampler.step(micro_batches, 1, SingleProcess()).work
     assert drawing == pytest.approx(counted.get_total_flops(), rel=0.1)
 
 
@@ -150,7 +150,7 @@ def test_the_log_and_the_work_of_a_run_are_those_of_its_steps(files, trained, tm
     wanted = recipe(files, init_from=str(trained), **{**RISK, "max_steps": 1})
     sampler = begin(wanted, tmp_path / "begun").objective
     micro_batches = step_of(sampler)
-    found = sampler.step(micro_batches, 1, Alone())
+    found = sampler.step(micro_batches, 1, SingleProcess())
     samples = RISK["risk_samples"] * sum(len(one.pairs) for one in micro_batches)
     with patch.object(loop, "train_step", wraps=loop.train_step) as taken:
         progress = run(wanted, tmp_path / "run")
@@ -159,14 +159,14 @@ def test_the_log_and_the_work_of_a_run_are_those_of_its_steps(files, trained, tm
     assert loss == pytest.approx(risk_of(found) / samples)
     assert 0 < loss < 1
     update = work_of_update(sampler.model.config, "adam")
-    assert progress.flops - work_before(wanted) == pytest.approx(found.work + update)
+    assert progress.flops - inherited_flops(wanted) == pytest.approx(found.work + update)
 
 
 def test_each_step_and_each_seed_draws_other_samples(sampler):
     [pairs] = [one.pairs for one in step_of(sampler)]
 
     def drawn(of_sampler, number):
-        return [one.ids for of_pair in of_sampler._drawn(pairs, number) for one in of_pair]
+        return [one.ids for of_pair in of_sampler._sample(pairs, number) for one in of_pair]
 
     assert drawn(sampler, 1) == drawn(sampler, 1)
     assert drawn(sampler, 1) != drawn(sampler, 2)
@@ -205,22 +205,22 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(files, trained, tmp_p
 def test_a_step_without_a_lesson_has_no_weights(sampler, monkeypatch):
     """Where all samples of a sentence are alike, none is better."""
     monkeypatch.setattr(RiskSampler, "_risks", lambda self, reference, samples: [0.3] * len(samples))
-    found = sampler.step(step_of(sampler), 1, Alone())
+    found = sampler.step(step_of(sampler), 1, SingleProcess())
     assert risk_of(found) == pytest.approx(0.3 * sampler.count * sum(len(one.pairs) for one in step_of(sampler)))
     assert len(found.batches) == 1
     assert not found.batches[0][3].any()
 
 
-class OneWithMore(Alone):
+class OneWithMore(SingleProcess):
     """Another rank has two batches more."""
 
-    def highest(self, batches):
+    def all_reduce_max(self, batches):
         return (batches + 2,)
 
 
 def test_all_ranks_have_as_many_batches(sampler):
     """Those without a sample change neither the loss nor the gradients."""
-    alone, together = (sampler.step(step_of(sampler), 1, ranks) for ranks in (Alone(), OneWithMore()))
+    alone, together = (sampler.step(step_of(sampler), 1, ranks) for ranks in (SingleProcess(), OneWithMore()))
     assert len(together.batches) == len(alone.batches) + 2
     assert risk_of(together) == risk_of(alone)
     loss_of, gradients = TranslationLoss(sampler.model).eval(), []
@@ -234,7 +234,7 @@ def test_all_ranks_have_as_many_batches(sampler):
 
 def test_a_loss_has_the_value_of_the_risk_and_the_gradient_of_the_weighted_sum(sampler):
     loss_of = TranslationLoss(sampler.model).eval()
-    *batch, risk = sampler.step(step_of(sampler), 1, Alone()).batches[0]
+    *batch, risk = sampler.step(step_of(sampler), 1, SingleProcess()).batches[0]
     of_sum, of_risk = loss_of(*batch), loss_of(*batch, risk)
     gradients = [torch.autograd.grad(loss, sampler.model.output.weight)[0] for loss in (of_sum, of_risk)]
     assert of_risk.item() == risk.item() != pytest.approx(of_sum.item())

@@ -7,7 +7,7 @@ import pytest
 import torch.distributed as dist
 
 from headway.errors import UserError
-from headway.training.ranks import Alone, common_word, join
+from headway.training.ranks import SingleProcess, join_ranks, shared_prefix
 
 
 def words(store, ranks, late=None):
@@ -16,7 +16,7 @@ def words(store, ranks, late=None):
 
     def come(rank):
         time.sleep(0.3 * (rank == late))
-        found[rank] = common_word(store, rank, ranks)
+        found[rank] = shared_prefix(store, rank, ranks)
 
     threads = [threading.Thread(target=come, args=(rank,)) for rank in range(ranks)]
     for thread in threads:
@@ -46,10 +46,10 @@ def test_the_dead_of_a_start_that_failed_are_not_waited_for():
 
 
 def test_a_process_alone_agrees_with_itself():
-    alone = Alone()
+    alone = SingleProcess()
     assert alone.leads
-    assert alone.highest(3.0, 4.0) == (3.0, 4.0)
-    assert alone.joined(alone.part(["a", "b", "c"])) == ["a", "b", "c"]
+    assert alone.all_reduce_max(3.0, 4.0) == (3.0, 4.0)
+    assert alone.all_gather(alone.part(["a", "b", "c"])) == ["a", "b", "c"]
 
 
 def test_without_an_address_nobody_is_met(monkeypatch):
@@ -57,4 +57,4 @@ def test_without_an_address_nobody_is_met(monkeypatch):
     monkeypatch.setenv("RANK", "0")
     monkeypatch.delenv("MASTER_ADDR", raising=False)
     with pytest.raises(UserError, match=r"2 processes of this training didn't meet .*MASTER_ADDR.*torchrun"):
-        join()
+        join_ranks()

@@ -16,7 +16,7 @@ from headway.recipe.sizes import work_of_update
 from headway.storage import find_model, load_model
 from headway.storage.atomic import write_json
 from headway.storage.steps import step_folders
-from headway.training import loop, stages
+from headway.training import loop, run_directory
 from headway.training.checkpoint import read_state
 from headway.training.loop import train
 from headway.training.processes import Interrupted
@@ -347,7 +347,7 @@ def test_kills_at_random_moments_change_nothing(files, whole, tmp_path, monkeypa
         (loop, "validate_and_keep", "steps"),
         (loop, "end_run", "between"),
         (loop, "start", "between"),
-        (stages, "write_recipe", "between"),
+        (run_directory, "write_recipe", "between"),
     ]:
         dying(module, name, what)
     run = tmp_path / "run-0"

@@ -225,7 +225,7 @@ def test_a_step_that_is_infinite_elsewhere_is_left_out_here():
     """So that the ranks' weights stay equal."""
     loss_of = Shifted()
     optimizers = make_optimizers(loss_of, "adam", 0.98)  # type: ignore[arg-type]
-    result = step(loss_of, optimizers, [(torch.tensor(0.0),)], sums=lambda losses: losses + torch.inf)
+    result = step(loss_of, optimizers, [(torch.tensor(0.0),)], all_reduce_sum=lambda losses: losses + torch.inf)
     assert not result.losses.isfinite().any()
     assert loss_of.weight.item() == 1.0
 

@@ -65,7 +65,7 @@ def test_at_once_it_is_acted_on_where_it_comes(heard):
     stop, reached = StopRequests(), []
 
     def be_asked() -> None:
-        with stop.at_once():
+        with stop.interruptible():
             send(signal.SIGTERM)
             reached.append("the end")
 
@@ -81,7 +81,7 @@ def test_at_once_one_that_came_before_is_acted_on_first(heard):
     stop, reached = StopRequests(), []
     with stop.listening():
         send(signal.SIGTERM)
-        with pytest.raises(Interrupted), stop.at_once():
+        with pytest.raises(Interrupted), stop.interruptible():
             reached.append("the inside")
     assert reached == []
 
@@ -89,7 +89,7 @@ def test_at_once_one_that_came_before_is_acted_on_first(heard):
 def test_afterwards_requests_are_remembered_again(heard):
     stop = StopRequests()
     with stop.listening():
-        with stop.at_once():
+        with stop.interruptible():
             pass
         send(signal.SIGTERM)
         assert stop() == signal.SIGTERM

@@ -16,9 +16,8 @@ from headway.errors import UserError
 from headway.recipe.reading import make_recipe
 from headway.storage import load_model, save_model
 from headway.training import synthetic
-from headway.training.initial import work_before
-from headway.training.ranks import Alone
-from headway.training.start import start
+from headway.training.ranks import SingleProcess
+from headway.training.start import inherited_flops, start
 from headway.training.synthetic import check_synthetic, write_synthetic
 from headway.translator import Translator
 
@@ -175,7 +174,7 @@ def test_data_prepared_with_another_models_translations_are_refused(tmp_path, do
     with pytest.raises(UserError, match="already exists, and isn't the translation"):
         check_synthetic(changed.data, tmp_path / "data")
     with pytest.raises(UserError, match="already exists, and isn't the translation"):
-        start(changed, tmp_path / "run", lambda line: None, Alone())
+        start(changed, tmp_path / "run", lambda line: None, SingleProcess())
 
 
 def test_samples_are_others(tmp_path, document):
@@ -197,18 +196,18 @@ def test_the_work_of_other_models_counts_once(tmp_path, document, reverse):
 
     def from_model(name):
         training = recipe.training.model_copy(update={"init_from": tmp_path / name})
-        return work_before(recipe.model_copy(update={"training": training}))
+        return inherited_flops(recipe.model_copy(update={"training": training}))
 
-    assert work_before(recipe) == 5.0
+    assert inherited_flops(recipe) == 5.0
     assert from_model("start") == 8.0
     assert from_model("copy") == 5.0
     taught = {"source": mono["target"], "target": mono["source"], "teacher": str(tmp_path / "known")}
     document["data"]["distilled"] = [taught, {**taught, "teacher": str(reverse)}]
-    assert work_before(make_recipe(document)) is None
+    assert inherited_flops(make_recipe(document)) is None
     del document["data"]["distilled"], document["data"]["monolingual"]
-    assert work_before(make_recipe(document)) == 0.0
+    assert inherited_flops(make_recipe(document)) == 0.0
     document["data"]["monolingual"] = [mono, {**mono, "reverse": str(tmp_path / "gone")}]
-    assert work_before(make_recipe(document)) is None
+    assert inherited_flops(make_recipe(document)) is None
 
 
 def test_an_epoch_has_it_by_its_weight(document):

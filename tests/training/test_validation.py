@@ -11,7 +11,7 @@ from headway.model import ModelConfig, Transformer
 from headway.recipe.reading import make_recipe
 from headway.text.words import WordTokenizer
 from headway.training.loss import TranslationLoss
-from headway.training.ranks import Alone
+from headway.training.ranks import SingleProcess
 from headway.training.run import mean_loss, tokenization_of
 from headway.training.step import Batches
 
@@ -49,7 +49,7 @@ def test_the_mean_loss_is_that_of_all_tokens(corpus, loss_of, budget):
         logits = loss_of.model(torch.tensor([[*source, 3]]), torch.tensor([[2, *target]]))[0]
         total, tokens = total + F.cross_entropy(logits, given, reduction="sum").item(), tokens + len(given)
     loss_of.train()
-    found = mean_loss(loss_of, Batches(corpus, CPU, budget, budget), torch.float32, Alone())
+    found = mean_loss(loss_of, Batches(corpus, CPU, budget, budget), torch.float32, SingleProcess())
     assert found == pytest.approx(total / tokens, rel=1e-12)
 
 

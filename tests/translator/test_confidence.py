@@ -91,7 +91,11 @@ def test_how_lines_show_it():
         " ||| ",
         f"{foreign.text} ||| {foreign.confidence:.4f} out-of-domain",
     ]
-    both = LineTranslator(door, LineOptions(confidence=True, alignments=True, n_best=2)).translate(lines[:1]).text
+    both = (
+        LineTranslator(door, LineOptions(search={"n_best": 2}, confidence=True, alignments=True))
+        .translate(lines[:1])
+        .text
+    )
     assert [len(line.split(" ||| ")) for line in both.splitlines()] == [5, 5]
     documents = LineTranslator(door, LineOptions(confidence=True, as_json=True)).translate(lines).text.splitlines()
     first, blank, third = map(json.loads, documents)

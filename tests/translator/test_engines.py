@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from headway.decoding import Sampling, ctranslate2_searcher
-from headway.decoding.abilities import ABILITIES
+from headway.decoding.options import ABILITIES
 from headway.errors import LostModelError, UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model

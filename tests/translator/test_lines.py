@@ -64,11 +64,11 @@ def test_what_the_user_can_mend_is_raised(door):
     with pytest.raises(UserError, match="leaves no room"):
         LineTranslator(door, LineOptions(prefix="the cat sat on the mat a dog ran after the cat"))
     with pytest.raises(UserError, match="n_best=3 is more than beam_size=2"):
-        LineTranslator(door, LineOptions(n_best=3, beam_size=2))
+        LineTranslator(door, LineOptions(search={"n_best": 3, "beam_size": 2}))
 
 
 def test_lines_without_a_text_and_too_long_ones_are_blank_and_told(door):
-    work = LineTranslator(door, LineOptions(beam_size=1, max_length=2))
+    work = LineTranslator(door, LineOptions(search={"beam_size": 1, "max_length": 2}))
     written = work.translate([Line(7, "", "is not JSON"), Line(8, "x " * 300), Line(9, ""), Line(10, "the cat")])
     assert written.text.split("\n")[:3] == ["", "", ""]
     assert written.failed == 2
@@ -84,7 +84,7 @@ BLANK = ["", " \u3000", ">>ko<<", " >>de<< "]
 
 @pytest.mark.parametrize("options", [{}, {"as_json": True}, {"split": True}, {"alignments": True}])
 def test_a_line_that_lacks_its_tag_costs_itself_alone(options):
-    work = LineTranslator(tagged_translator(), LineOptions(beam_size=1, **options))
+    work = LineTranslator(tagged_translator(), LineOptions(search={"beam_size": 1}, **options))
     given = [text for some in zip(GOOD, ODD, ODD[::-1], BLANK, strict=False) for text in some]
     numbered = [Line(number, text) for number, text in enumerate(given, start=5000)]
     written = work.translate(numbered)
@@ -97,12 +97,12 @@ def test_a_line_that_lacks_its_tag_costs_itself_alone(options):
     wanted = work.translate([line if line.text in GOOD else Line(line.number, "") for line in numbered])
     assert found == wanted.text.splitlines()
     assert wanted.failed == 0
-    chosen = LineTranslator(tagged_translator(), LineOptions(beam_size=1, target_language="ko", **options))
+    chosen = LineTranslator(tagged_translator(), LineOptions(search={"beam_size": 1}, target_language="ko", **options))
     assert chosen.translate(numbered).failed == 0
 
 
 def test_n_best_and_json_keep_the_numbers_of_the_lines(door):
-    work = LineTranslator(door, LineOptions(n_best=2, beam_size=3))
+    work = LineTranslator(door, LineOptions(search={"n_best": 2, "beam_size": 3}))
     rows = [row.split(" ||| ") for row in work.translate([Line(41, "the cat"), Line(42, "")]).text.splitlines()]
     assert [row[0] for row in rows] == ["41", "41", "42"]
     [line] = LineTranslator(door, LineOptions(as_json=True)).translate([Line(3, "the cat")]).text.splitlines()
@@ -113,7 +113,7 @@ def test_a_line_without_a_translation_has_no_score(door, poisoned):
     """`nan` can be read as a number and is better than none; JSON has null for it."""
     given = lines("the cat", "", "x " * 300, "{x}", "poison")
     door = poisoned[0].translator
-    rows = LineTranslator(door, LineOptions(n_best=2, beam_size=3)).translate(given).text.splitlines()
+    rows = LineTranslator(door, LineOptions(search={"n_best": 2, "beam_size": 3})).translate(given).text.splitlines()
     scores = {row.split(" ||| ")[0]: row.split(" ||| ")[2] for row in rows}
     assert float(scores.pop("1")) < 0
     assert scores == {"2": "nan", "3": "nan", "4": "nan", "5": "nan"}
@@ -122,7 +122,9 @@ def test_a_line_without_a_translation_has_no_score(door, poisoned):
 
 
 def test_options_survive_json():
-    options = LineOptions(beam_size=3, sample=Sampling(temperature=0.5, seed=3), mbr=4, target_language="ko")
+    options = LineOptions(
+        search={"beam_size": 3, "sample": Sampling(temperature=0.5, seed=3), "mbr": 4}, target_language="ko"
+    )
     assert LineOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
     assert LineOptions.from_dict(json.loads(json.dumps(LineOptions().to_dict()))) == LineOptions()
 
@@ -158,7 +160,7 @@ def test_split_keeps_list_markers_out_of_sentences(door):
 def test_split_reads_lines_of_any_length(door):
     texts = ["the cat sat on the mat. " * 200, "the cat " * 600]
     assert LineTranslator(door, LineOptions()).translate(lines(*texts)).failed == 2
-    written = LineTranslator(door, LineOptions(split=True, max_length=3)).translate(lines(*texts))
+    written = LineTranslator(door, LineOptions(search={"max_length": 3}, split=True)).translate(lines(*texts))
     assert written.failed == 0
     assert all(len(line) > 100 for line in written.text.split("\n")[:2])
     assert written.notices == [
@@ -166,7 +168,7 @@ def test_split_reads_lines_of_any_length(door):
     ]
 
 
-@pytest.mark.parametrize("options", [{"n_best": 2}, {"as_json": True}, {"prefix": "the"}])
+@pytest.mark.parametrize("options", [{"search": {"n_best": 2}}, {"as_json": True}, {"prefix": "the"}])
 def test_split_has_no_scores(door, options):
     with pytest.raises(UserError, match="--split"):
         LineTranslator(door, LineOptions(split=True, **options))
@@ -186,11 +188,11 @@ def test_terms_and_protected_text_of_lines(door, split):
 
 def test_a_glossary_that_cannot_be_followed_is_refused_before_a_line_is_read(door):
     with pytest.raises(UserError, match="leave sample out"):
-        LineTranslator(door, LineOptions(glossary=(("cat", "Gatto"),), sample=Sampling()))
+        LineTranslator(door, LineOptions(search={"sample": Sampling()}, glossary=(("cat", "Gatto"),)))
 
 
 def test_options_come_back_from_json():
-    options = LineOptions(glossary=(("Hund", "dog"),), sample=Sampling(seed=3), n_best=2)
+    options = LineOptions(search={"sample": Sampling(seed=3), "n_best": 2}, glossary=(("Hund", "dog"),))
     document = json.loads(json.dumps(options.to_dict()))
     assert document == options.to_dict()
     assert LineOptions.from_dict(document) == options

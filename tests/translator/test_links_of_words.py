@@ -126,7 +126,7 @@ def test_a_tag_is_no_word():
 def test_the_last_field_of_a_line(door):
     lines = [Line(number, text) for number, text in enumerate([TEXTS[0], "", TEXTS[1]], start=1)]
     plain, words, pieces = (
-        LineTranslator(door, LineOptions(beam_size=2, **options)).translate(lines).text.split("\n")[:-1]
+        LineTranslator(door, LineOptions(search={"beam_size": 2}, **options)).translate(lines).text.split("\n")[:-1]
         for options in ({}, {"alignments": True}, {"alignments": True, "pieces": True})
     )
     found = door.translate([line.text for line in lines], beam_size=2)
@@ -138,7 +138,7 @@ def test_the_last_field_of_a_line(door):
 def test_alignments_of_the_next_best(door):
     lines = [Line(number, text) for number, text in enumerate([TEXTS[0], "", TEXTS[1]], start=1)]
     best, documents = (
-        LineTranslator(door, LineOptions(beam_size=2, n_best=2, alignments=True, as_json=as_json))
+        LineTranslator(door, LineOptions(search={"beam_size": 2, "n_best": 2}, alignments=True, as_json=as_json))
         .translate(lines)
         .text.split("\n")[:-1]
         for as_json in (False, True)

@@ -192,7 +192,7 @@ def test_the_n_best_are_ranked_and_distinct():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beam_size": 0}, "beam_size=0: must be a whole number, at least 1"),
+        ({"beam_size": 0}, "beam_size=0: must be at least 1"),
         ({"beam_size": 2, "n_best": 3}, "n_best=3 is more than beam_size=2"),
         ({"sample": Sampling(), "beam_size": 2}, "sampling follows no beam"),
         ({"sample": {"seed": 1}}, "sample="),

@@ -29,6 +29,7 @@ FORMS: dict[BestBy, str] = {"valid_loss": ".3f", "valid_bleu": ".2f"}
 """Formats of the log's measures."""
 
 
+@options.with_search("beam_size", "length_penalty")
 def compare(
     context: typer.Context,
     runs: Annotated[
@@ -40,8 +41,7 @@ def compare(
         Option(help="A test set to translate with each run: text, or a .tsv or .jsonl file with both sides."),
     ] = None,
     reference: options.Reference = None,
-    beam_size: options.BeamSize = None,
-    length_penalty: options.LengthPenalty = None,
+    search: options.Search = options.NOTHING,
     mbr: options.Mbr = None,
     tokenize: options.Tokenize = None,
     metric: options.Metric = None,
@@ -95,8 +95,7 @@ def compare(
         for run in runs:  # before one of them has translated for minutes
             find_model(run)
         load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
-        search = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr}
-        scored = _scored(runs, test_set, map(load, runs), search)
+        scored = _scored(runs, test_set, map(load, runs), {**search, "mbr": mbr})
         comparisons = [[asdict(one) for one in of_run] for of_run in scored]
         document["test_set"] = {"lines": len(test_set.sources), "comparison": comparisons}
         if not as_json:

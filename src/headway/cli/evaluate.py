@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     """Translations by a system, and their scores by the metrics."""
 
 
+@options.with_search("beam_size", "length_penalty", "sample")
 def evaluate(
     model: options.Model,
     source: options.Source,
@@ -37,10 +38,8 @@ def evaluate(
         Path | None,
         Option(metavar="OTHER", help="Another model, or a text file of translations: is the difference significant?"),
     ] = None,
-    beam_size: options.BeamSize = None,
-    length_penalty: options.LengthPenalty = None,
+    search: options.Search = options.NOTHING,
     mbr: options.Mbr = None,
-    sample: options.Sample = None,
     tokenize: options.Tokenize = None,
     metric: options.Metric = None,
     target_language: options.TargetLanguage = None,
@@ -67,8 +66,7 @@ def evaluate(
         read = [file for file in (source, reference, compare) if file is not None and file.exists()]
         if any(map(output.samefile, read)):
             raise UserError(f"--output {output}: is a file that is read here; choose another name")
-    sampling = options.parse_sampling(sample)
-    search = {"beam_size": beam_size, "length_penalty": length_penalty, "mbr": mbr, "sample": sampling}
+    search = {**search, "mbr": mbr}
     test_set = TestSet.read(source, reference, metric, model, target_language, tokenize)
     load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
     translator = load(model, ensemble=ensemble)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 from typer import Argument, Option
 
 from headway.data.lines import Layout
-from headway.decoding.abilities import ONLY_TORCH
+from headway.decoding.options import ONLY_TORCH, Sampling, SearchOptions
 from headway.errors import UserError
 
-if TYPE_CHECKING:
-    from headway.decoding import Sampling
+F = TypeVar("F", bound=Callable[..., None])
 
 
 def output(help: str, metavar: str | None = None) -> Any:
@@ -33,10 +36,6 @@ NewModel = Annotated[Path, output("Model directory to make.", "MODEL")]
 Source = Annotated[Path, Option(help="Text, one sentence per line; or a .tsv or .jsonl file with both sides.")]
 Translation = Annotated[Path | None, Option(help="Its translation, line for line.")]
 Reference = Annotated[Path | None, Option(help="The reference translation, line for line.")]
-BeamSize = Annotated[int | None, Option(min=1, help="Beam size; 1 is greedy search. Default: the model's own.")]
-LengthPenalty = Annotated[
-    float | None, Option(help="GNMT's alpha; 0 favours short translations. Default: the model's own.")
-]
 Mbr = Annotated[
     int | None,
     Option(
@@ -127,12 +126,46 @@ def given_options(context: typer.Context) -> dict[str, str]:
     return {name: flags[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
-def parse_sampling(text: str | None) -> Sampling | None:
-    """The record of `temperature=0.8,top_k=20`. Raises UserError."""
-    from headway.decoding import Sampling
+Search = Mapping[str, Any]
+"""The search options that are given, by name. `with_search` makes options of the command line of the parameter."""
+NOTHING: Search = MappingProxyType({})
 
-    if text is None:
-        return None
+
+def with_search(*names: str) -> Callable[[F], F]:
+    """Gives a command these options of `SearchOptions`, with their help and their bounds, in place of its parameter
+    `search`."""
+    hints = get_type_hints(SearchOptions, include_extras=True)
+
+    def option(name: str) -> Parameter:
+        kind, field, *_ = get_args(hints[name])
+        least = next((one.ge for one in getattr(field, "metadata", ()) if hasattr(one, "ge")), None)
+        shown = Option(min=least, help=f"{field.description} Default: the model's own.") if name != "sample" else None
+        annotation = Sample if shown is None else Annotated[kind | None, shown]
+        return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation)
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def wrapped(**given: Any) -> None:
+            search = {name: value for name in names if (value := given.pop(name)) is not None}
+            if "sample" in search:
+                search["sample"] = parse_sampling(search["sample"])
+            command(**given, search=search)
+
+        own = signature(command, eval_str=True)
+        parameters = [
+            one
+            for parameter in own.parameters.values()
+            for one in (map(option, names) if parameter.name == "search" else [parameter])
+        ]
+        wrapped.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
+        return wrapped  # type: ignore[return-value]
+
+    return decorate
+
+
+def parse_sampling(text: str) -> Sampling:
+    """The record of `temperature=0.8,top_k=20`. Raises UserError."""
     kinds = {field.name: type(field.default) for field in fields(Sampling)}
     given: dict[str, Any] = {}
     for item in text.split(","):

@@ -296,10 +296,10 @@ def prepare(
     from headway.data.prepared import read_manifest
     from headway.model import ModelConfig
     from headway.threads import usable_cores
-    from headway.training.initial import load_initial_model
     from headway.training.processes import Interrupted, StopRequests
     from headway.training.reporter import Reporter
     from headway.training.run_directory import only_trainer
+    from headway.training.start import load_initial_model
     from headway.training.synthetic import check_synthetic, write_synthetic
 
     recipes, overrides = split_arguments(arguments)

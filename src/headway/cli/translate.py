@@ -47,6 +47,7 @@ class Notices:
                 tell(f"headway: {lines - SHOWN:,} more lines were {kind}")
 
 
+@options.with_search("beam_size", "length_penalty", "max_length", "no_repeat_ngram", "sample")
 def translate(
     context: typer.Context,
     model: Annotated[
@@ -94,8 +95,7 @@ def translate(
             metavar="local|ADDRESS", help="Translate with Ray: on all cores of this machine, or on a running cluster."
         ),
     ] = None,
-    beam_size: options.BeamSize = None,
-    length_penalty: options.LengthPenalty = None,
+    search: options.Search = options.NOTHING,
     n_best: Annotated[
         int,
         Option(
@@ -104,11 +104,6 @@ def translate(
             "The score is nan for a line without a translation.",
         ),
     ] = 1,
-    max_length: Annotated[int | None, Option(min=1, help="Maximum tokens of a translation.")] = None,
-    no_repeat_ngram: Annotated[
-        int | None, Option(min=0, help="Never repeat an n-gram of this many tokens in a translation.")
-    ] = None,
-    sample: options.Sample = None,
     mbr: options.Mbr = None,
     prefix: Annotated[str, Option(metavar="TEXT", help="Text that each translation begins with.")] = "",
     glossary: Annotated[
@@ -172,7 +167,7 @@ def translate(
         from headway.serving.client import ServerTranslator
 
         file = "-" if model is None else str(model)
-        _on_server(ServerTranslator(server, source_language, target_language), beam_size, file, output, notices)
+        _on_server(ServerTranslator(server, source_language, target_language), search, file, output, notices)
     elif source_language is not None:
         raise UserError("--source-language is for --server: a model has only one")
     elif model is None:
@@ -187,8 +182,8 @@ def translate(
         from headway.cluster.worker import Work
         from headway.translator.lines import LineOptions
 
-        asked = {one.name: context.params[one.name] for one in fields(LineOptions)}
-        asked |= {"sample": options.parse_sampling(sample), "glossary": _read_glossary(glossary)}
+        asked = {one.name: context.params[one.name] for one in fields(LineOptions) if one.name != "search"}
+        asked |= {"search": {**search, "n_best": n_best, "mbr": mbr}, "glossary": _read_glossary(glossary)}
         layout = Layout(column, field)
         work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**asked))
         if cluster is None:
@@ -274,12 +269,12 @@ def _on_cluster(
 
 
 def _on_server(
-    server: ServerTranslator, beam_size: int | None, file: str, output: Path | None, notices: Notices
+    server: ServerTranslator, search: options.Search, file: str, output: Path | None, notices: Notices
 ) -> None:
     """Translates with a server, and leaves blank what is too long for it."""
 
     def text_of(chunk: list[Line]) -> str:
-        texts = server.translate([line.text for line in chunk], beam_size=beam_size)
+        texts = server.translate([line.text for line in chunk], beam_size=search.get("beam_size"))
         for line in chunk:
             if server.is_too_long(line.text):
                 notices.failed += 1

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, those_who_stay, without_end
-from headway.decoding.options import length_penalty, ranked, worth
+from headway.decoding.options import length_penalty, normalized_score, ranked
 from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
 
@@ -128,7 +128,7 @@ class FinishedHypotheses:
         if len(self._hypotheses) < self._n_best:
             return score > -math.inf
         reachable = score / length_penalty(self.cap + 1, self._alpha)
-        return reachable > worth(self.ranked()[-1], self._alpha)
+        return reachable > normalized_score(self.ranked()[-1], self._alpha)
 
 
 def beam_search(

@@ -1,71 +1,80 @@
 """Chooses a recipe for a corpus and a number of minutes: vocabulary, model, batches, rate, stages and steps.
 
-The rules come from the trainings in docs/tried.md. They depend on three things: the number of pairs, how many different
-characters they have, and how many tokens this device can train on in the time, which is measured by real steps. A key
-that is set by hand is left alone.
+The rules come from the trainings in docs/tried.md. They depend on the number of pairs, their number of different
+characters, and the number of tokens that this device can train on in the time, measured by real steps. A key that is
+set by hand is left alone.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headway.data.corpus import CorpusFiles
 from headway.errors import UserError
-from headway.recipe.planning import Corpus
 from headway.recipe.reading import make_recipe
 from headway.recipe.recipe import Recipe
 
 Document = dict[str, Any]
 VOCABULARIES = ((2_500, 2_000), (10_000, 4_000), (500_000, 8_000), (3_000_000, 16_000))
-"""Up to how many pairs a vocabulary has how many tokens; MOST_TOKENS beyond."""
+"""Numbers of pairs and the size of the vocabulary up to each; MOST_TOKENS beyond."""
 MOST_TOKENS = 32_000
 BYTES_OF_TOKEN = 5
 TOKENS_OF_CHARACTER = 2
-"""Tokens of a vocabulary for each different character of the text, at least."""
+"""Minimum of a vocabulary, for each different character of the text."""
 SIZES = {"tiny": (2.3e6, 2e-3), "small": (6e6, 1e-3), "base": (48e6, 7e-4), "big": (185e6, 5e-4)}
-"""The presets that are chosen from, the smallest first: about how many parameters, and the highest learning rate."""
+"""Presets by size: approximate number of parameters, and the highest learning rate."""
 TOKENS_OF_PARAMETER = 20
-"""Training tokens for each parameter, at least, before a larger model is chosen."""
+"""Minimum of training tokens for each parameter of a larger model."""
 EPOCHS_OF_LARGER = 12
-"""Passes through the text that count as its tokens when a larger model is weighed: more would be learned by heart."""
-STEPS = 2_000
-"""Steps that a training should have, rather than larger ones."""
-STEPS_OF_EPOCH = 400
-"""Steps that an epoch should have, rather than larger ones."""
+"""Maximum number of passes that count as such tokens. A larger model would learn more passes by heart."""
+STEPS, STEPS_OF_EPOCH = 2_000, 400
+"""Preferred numbers of a training and of an epoch. With fewer, steps are made smaller."""
 FEWEST_TOKENS, MOST_TOKENS_OF_STEP = 1_024, 32_768
 DROPOUTS = ((15, 0.1), (40, 0.2))
 """Dropout by the epochs of a training; HIGH_DROPOUT for more."""
 HIGH_DROPOUT = 0.3
 LONGEST_WARMUP = 800
 EPOCHS_IN_BOTH = 12
-"""From so many epochs on, a quarter of the work goes into a stage that learns both directions."""
+"""Minimum of epochs for a stage that learns both directions, and the shares of the work."""
 IN_BOTH = {"both": 0.25, "direction": 0.75}
 EPOCHS_OF_RISK = 16
-"""From so many epochs on, minimum-risk training is the last stage."""
+"""Minimum of epochs for a last stage of minimum-risk training."""
 RISK_SAMPLES, RISK_RATE, RISK_DROPOUT = 8, 2e-4, 0.1
 RISK_PASSES = 15
-"""A step of minimum risk takes as long as so many others, drawing the samples included."""
+"""Time of a step of minimum risk, sampling included, by that of another step."""
 FEWEST_RISK_STEPS, MOST_RISK_STEPS, SHARE_OF_RISK = 20, 300, 0.1
-"""Bounds, about. More steps lower the risk, and BLEU with it. The share is of the time."""
+"""Approximate bounds. More steps lower the risk, and BLEU with it. The share is of the time."""
 SHARE_OF_STUDENT = 0.4
 STEP_OF_STUDENT = 0.8
-"""The time of a student's step, by that of its teacher, which has more layers."""
+"""Time of a student's step, by that of its teacher, which has more layers."""
 VALIDATIONS, SHARE_OF_VALIDATIONS = 8, 0.05
-"""The most of a stage, and the share of its time that all but the first may take."""
+"""Maximum of a stage, and the share of its time that all but the first may take."""
+OF_A_NEW_MODEL = ("learning_rate", "optimizer")
+"""Keys of section `training` that keep their defaults if the run starts from a model."""
+LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
+ENDLESS = "training.max_steps=1000000000"
+"""The limit of a training that is measured."""
+PURPOSES = {
+    "both": "which learn both directions",
+    "direction": "which learn the direction",
+    "risk": f"which make the better of {RISK_SAMPLES} translations likelier (minimum risk)",
+    "student": "which teach a faster model what the last one translates",
+}
 
 
 @dataclass(frozen=True)
 class TrainingText:
-    """A training corpus, as far as the choice depends on it."""
+    """The properties of a training corpus that the choice depends on."""
 
     pairs: int
     characters: int
     """Different ones, on both sides."""
     tokens: float
-    """About, of both sides: a token takes some five bytes of UTF-8 in alphabets and syllabaries alike."""
+    """Approximately, of both sides: a token has about five bytes of UTF-8 in alphabets and syllabaries alike."""
 
     @classmethod
     def of(cls, corpora: Sequence[CorpusFiles]) -> TrainingText:
@@ -81,34 +90,16 @@ class TrainingText:
 
 @dataclass(frozen=True)
 class TrainingSpeed:
-    """A training of a few steps."""
+    """The speed of a training, measured by a few steps."""
 
     seconds_of_step: float
     seconds_before: float
-    """From its start to the first step: the text is prepared."""
+    """From the start to the first step, with preparing the text."""
+    seconds_of_validation: float
+    seconds_of_teaching: float
+    """The time in which a teacher translates the training text."""
     steps_of_epoch: float
-    corpus: Corpus
     parameters: int
-    work_of_line: float
-    """FLOPs of a greedy translation."""
-    work_of_step: float
-    lines: int
-    """Lines of validation text."""
-
-    @property
-    def seconds_of_validation(self) -> float:
-        """About, as `seconds_of_teaching` is."""
-        return self.lines * self._seconds_of_line
-
-    @property
-    def seconds_of_teaching(self) -> float:
-        """The time a teacher takes to translate the training text: with a beam, but by CTranslate2."""
-        return 0.75 * self.corpus.pairs * self._seconds_of_line
-
-    @property
-    def _seconds_of_line(self) -> float:
-        """Greedy search with torch reaches about an eighth of the speed of training."""
-        return 8 * self.work_of_line * self.seconds_of_step / self.work_of_step
 
 
 @dataclass
@@ -118,18 +109,18 @@ class Choice:
     data: Document
     overrides: Sequence[str]
     """The keys set by hand, as `key.path=value`."""
-    sections: dict[str, Document] = field(default_factory=lambda: {name: {} for name in SECTIONS})
+    sections: dict[str, Document] = field(default_factory=lambda: defaultdict(dict))
     stages: list[Document] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
-    """The value of a key, or a stage, and why."""
+    """Value and reason of each key or stage."""
 
     def has(self, key: str) -> bool:
         """Whether the key was set by hand."""
         return any(one.partition("=")[0] == key for one in self.overrides)
 
     def set(self, key: str, value: Any, reason: str = "") -> None:
-        """Chooses a value, unless the key was set by hand, or a model to start from decides it. No reason: it goes
-        with another choice."""
+        """Chooses a value, unless the key was set by hand, or a model to start from decides it. reason: none if it
+        goes with another choice."""
         section, _, name = key.partition(".")
         if self.has("training.init_from") and (section in ("model", "tokenizer") or name in OF_A_NEW_MODEL):
             return
@@ -144,14 +135,6 @@ class Choice:
         return make_recipe(document, [*self.overrides, *limits], origin="command line")
 
 
-SECTIONS = ("tokenizer", "model", "training", "decoding")
-OF_A_NEW_MODEL = ("learning_rate", "optimizer")
-"""Keys of section `training` that stay at the recipe's defaults where a model is started from."""
-LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
-ENDLESS = "training.max_steps=1000000000"
-"""The limit of a training that is measured."""
-
-
 def choose(
     data: Document,
     overrides: Sequence[str],
@@ -161,30 +144,12 @@ def choose(
     *,
     fast: bool = False,
 ) -> Choice:
-    """Chooses for a corpus. data: the recipe's section; seconds_left: for training and translating, from now on;
-    measure: trains for some steps. Where a limit of training is set by hand, nothing is measured. Raises UserError,
-    also where the time is too short."""
+    """Chooses for a corpus. data: the recipe's section. seconds_left: the time left for training and translating.
+    measure: trains for some steps; not called if a limit of training is set by hand. Raises UserError, also if the time
+    is too short."""
     choice = Choice(data, overrides)
     if fast and choice.has("model.decoder_layers"):
         raise UserError("--fast halves the decoder's layers; leave out model.decoder_layers, or --fast")
-    for_text(choice, text)
-    choice.set("training.finish", value=True)
-    if is_limited(overrides):
-        for_size(choice)
-        choice.set("training.schedule", "inverse_sqrt", "which needs no last step")
-        return choice
-    measured = for_speed(choice, text, seconds_left, measure)
-    for_stages(choice, measured, seconds_left(), fast=fast)
-    return choice
-
-
-def is_limited(overrides: Sequence[str]) -> bool:
-    """Whether a limit of training is set by hand."""
-    return any(one.startswith(f"training.{name}=") for one in overrides for name in LIMITS)
-
-
-def for_text(choice: Choice, text: TrainingText) -> None:
-    """The choices that depend on the text alone."""
     vocabulary = next((size for most, size in VOCABULARIES if text.pairs <= most), MOST_TOKENS)
     while vocabulary < min(TOKENS_OF_CHARACTER * text.characters, MOST_TOKENS):
         vocabulary *= 2
@@ -194,6 +159,19 @@ def for_text(choice: Choice, text: TrainingText) -> None:
     choice.set("model.preset", "tiny")
     choice.set("model.norm", "pre", "which learns steadily at a high rate")
     choice.set("training.optimizer", "muon", "which learns faster than Adam")
+    choice.set("training.finish", value=True)
+    if is_limited(overrides):
+        _choose_rate(choice)
+        choice.set("training.schedule", "inverse_sqrt", "which needs no last step")
+    else:
+        measured = _choose_sizes(choice, text, seconds_left, measure)
+        _choose_stages(choice, measured, seconds_left(), fast=fast)
+    return choice
+
+
+def is_limited(overrides: Sequence[str]) -> bool:
+    """Whether a limit of training is set by hand."""
+    return any(one.startswith(f"training.{name}=") for one in overrides for name in LIMITS)
 
 
 def power_of_two(tokens: float) -> int:
@@ -201,10 +179,10 @@ def power_of_two(tokens: float) -> int:
     return min(max(2 ** int(math.log2(max(tokens, 1))), FEWEST_TOKENS), MOST_TOKENS_OF_STEP)
 
 
-def for_speed(
+def _choose_sizes(
     choice: Choice, text: TrainingText, seconds_left: Callable[[], float], measure: Callable[[Recipe], TrainingSpeed]
 ) -> TrainingSpeed:
-    """Size of the model and of a step, by the tokens that the time has room for."""
+    """Chooses the sizes of the model and of a step by the number of tokens that fits into the time."""
 
     def trained() -> tuple[TrainingSpeed, float]:
         recipe = choice.recipe(ENDLESS)
@@ -218,25 +196,25 @@ def for_speed(
             break
         choice.set("model.preset", preset)
         measured, tokens = trained()
-    choice.set("model.preset", choice.sections["model"].get("preset"), f"for {rounded(tokens)} tokens in the time")
-    for_size(choice)
+    rounded = f"{tokens / 1e6:.3g} million" if tokens >= 1e6 else f"{tokens:,.0f}"
+    choice.set("model.preset", choice.sections["model"].get("preset"), f"for {rounded} tokens in the time")
+    _choose_rate(choice)
     tokens_of_step = power_of_two(tokens / STEPS)
-    if tokens_of_step < choice.recipe(ENDLESS).training.tokens_per_batch and not choice.has(
-        "training.tokens_per_batch"
-    ):
-        choice.set("training.tokens_per_batch", tokens_of_step, "for more steps in the time")
+    key = "training.tokens_per_batch"
+    if tokens_of_step < choice.recipe(ENDLESS).training.tokens_per_batch and not choice.has(key):
+        choice.set(key, tokens_of_step, "for more steps in the time")
         measured, _ = trained()
     return measured
 
 
-def for_size(choice: Choice) -> None:
-    """The learning rate, which depends on the model's size."""
+def _choose_rate(choice: Choice) -> None:
     preset = choice.recipe(ENDLESS).model.preset
-    choice.set("training.learning_rate", SIZES.get(preset, (0, 1e-3))[1], "as a model of this size needs")
+    if preset in SIZES:
+        choice.set("training.learning_rate", SIZES[preset][1], "as a model of this size needs")
 
 
-def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast: bool) -> None:
-    """The stages and their steps."""
+def _choose_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast: bool) -> None:
+    """Chooses the stages and their steps."""
     epochs = seconds / measured.seconds_of_step / measured.steps_of_epoch
     share_of_student = SHARE_OF_STUDENT if fast else 0.0
     shares = {"direction": 1 - share_of_student}
@@ -264,7 +242,7 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
                 f"first step takes {before_it:.0f}; give more --minutes"
             )
         passes = {"risk": RISK_PASSES, "student": STEP_OF_STUDENT}.get(name, 1.0)
-        training = trained_for(measured, share * seconds - before_it, passes)
+        training = _steps_for(measured, share * seconds - before_it, passes)
         match name:
             case "both":
                 stage["data"] = {"both_directions": True}
@@ -285,27 +263,11 @@ def for_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast:
         choice.sections["training"] |= choice.stages.pop()["training"]
 
 
-def trained_for(measured: TrainingSpeed, seconds: float, passes: float) -> Document:
-    """Steps for so many seconds, with their validations. passes: the time of a step, by that of a measured one."""
-    of_step = measured.seconds_of_step * passes
+def _steps_for(measured: TrainingSpeed, seconds: float, passes: float) -> Document:
+    """Keys of `training` for so many seconds, validations included. passes: the time of a step, by a measured one's."""
     validations = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)
     validations = min(max(validations, 1), VALIDATIONS)
-    steps = max(1, int((seconds - validations * measured.seconds_of_validation) / of_step))
-    return {
-        "max_steps": steps,
-        "warmup_steps": min(LONGEST_WARMUP, max(1, steps // 10)),
-        "validate_every": math.ceil(steps / validations),
-    }
-
-
-PURPOSES = {
-    "both": "which learn both directions",
-    "direction": "which learn the direction",
-    "risk": f"which make the better of {RISK_SAMPLES} translations likelier (minimum risk)",
-    "student": "which teach a faster model what the last one translates",
-}
-
-
-def rounded(number: float) -> str:
-    """Such as `12 million`."""
-    return f"{number / 1e6:.3g} million" if number >= 1e6 else f"{number:,.0f}"
+    left = seconds - validations * measured.seconds_of_validation
+    steps = max(1, int(left / (measured.seconds_of_step * passes)))
+    warmup_steps = min(LONGEST_WARMUP, max(1, steps // 10))
+    return {"max_steps": steps, "warmup_steps": warmup_steps, "validate_every": math.ceil(steps / validations)}

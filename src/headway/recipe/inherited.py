@@ -4,33 +4,33 @@ from pathlib import Path
 from typing import Any
 
 from headway.data.options import TokenizerSection
-from headway.recipe.recipe import DECIDED_BY_TOKENIZER, DecodingSection
+from headway.recipe.recipe import MODEL_KEYS, DecodingSection
 from headway.storage import ModelInfo, read_model
 from headway.text.words import WordTokenizer
 
 FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
-"""What a model may have otherwise than the one it starts from."""
+"""Fields in which a model may differ from the one it starts from."""
 MAY_BE_FEWER = ("encoder_layers", "decoder_layers")
-"""What may be smaller than in the model to start from; its first layers are taken."""
+"""Fields that may be smaller than in the model to start from, whose first layers are taken."""
 UNKNOWN_LANGUAGES = ("und", "source", "target")
-"""What a model says where nobody has told its language."""
+"""Codes for an unknown language."""
 
 
 def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
-    """The recipe's sections as they describe the model at `path`, as far as they do. Raises UserError."""
+    """The values of a recipe's sections that describe the model at `path`. Raises UserError."""
     stored = read_model(path)
     config = stored.config.to_dict()
     languages = {"source_language": stored.source_language, "target_language": stored.target_language}
     return {
         "data": {key: language for key, language in languages.items() if language not in UNKNOWN_LANGUAGES},
         "decoding": {key: value for key, value in stored.decoding.items() if key in DecodingSection.model_fields},
-        "model": {name: value for name, value in config.items() if name not in DECIDED_BY_TOKENIZER},
+        "model": {name: value for name, value in config.items() if name in MODEL_KEYS},
         "tokenizer": tokenizer_section(stored),
     }
 
 
 def tokenizer_section(stored: ModelInfo) -> dict[str, Any]:
-    """The recipe's section `tokenizer` as it describes a model's."""
+    """The values of the section `tokenizer` that describe a model's tokenizers."""
     source, target = stored.source_tokenizer, stored.target_tokenizer
     section = {
         "kind": source.kind,
@@ -43,12 +43,10 @@ def tokenizer_section(stored: ModelInfo) -> dict[str, Any]:
 def mismatches(
     asked: dict[str, Any], asked_tokenizer: TokenizerSection, has: dict[str, Any], has_tokenizer: dict[str, Any]
 ) -> list[str]:
-    """What a recipe asks for that a model to start from can't be. Both as fields of their model and keys of their
-    tokenizer."""
+    """The differences between a recipe and the model to start from that can't be. Both are given as fields of their
+    model and keys of their tokenizer."""
     fewer = [name for name in MAY_BE_FEWER if asked[name] < has[name]]
     free = ("preset", "source_vocab_size", "target_vocab_size", *FREE_TO_CHANGE, *fewer)
     values = [(f"model.{name}", has[name], asked[name]) for name in asked if name not in free]
-    values += [
-        (f"its tokenizer.{name}", value, getattr(asked_tokenizer, name)) for name, value in has_tokenizer.items()
-    ]
+    values += [(f"its tokenizer.{name}", had, getattr(asked_tokenizer, name)) for name, had in has_tokenizer.items()]
     return [f"{key} is {had}, the recipe has {wanted}" for key, had, wanted in values if had != wanted]

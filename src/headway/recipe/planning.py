@@ -1,7 +1,7 @@
-"""What a training, a translation or a server will need, worked out on paper: hours, devices, memory, network, disk.
+"""Estimates of a training, a translation or a server: hours, devices, memory, network, disk.
 
-The arithmetic is simple. The decisive figure is the efficiency, the share of its peak that a device reaches. It must be
-measured. Plans are the documents that `headway plan --json` prints: in FLOPs, bytes, hours and seconds.
+The decisive figure is the efficiency, the share of its peak that a device reaches. It must be measured. Plans are the
+documents that `headway plan --json` prints: in FLOPs, bytes, hours and seconds.
 """
 
 import math
@@ -35,18 +35,16 @@ FP32, BF16 = 4, 2
 PADDING = 0.05
 """Share of the places in packed rows that hold no token (docs/results.md: 4% in Multi30K)."""
 ASSUMED_EFFICIENCY = 0.3
-"""The efficiency if none was measured: about what the paper's times imply."""
+"""Default efficiency, about that of the paper's times."""
 BUSY = 0.7
-"""The share of the time that servers may work before their queues grow."""
+"""Share of the time that servers may work before their queues grow."""
 OFFSETS = 2 * 8
 """Bytes of the offsets of both sides, for each pair on disk (`data/shards.py`)."""
 
 
 class Hardware(NamedTuple):
-    """A device by its manufacturer's figures: FLOP/s of matrix products, bytes. None: not published, or no bf16.
-
-    fp32 doesn't mean TF32, which headway leaves off, as torch does.
-    """
+    """A device by its manufacturer's figures: FLOP/s of matrix products, bytes. None: not published, or no bf16. fp32
+    isn't TF32, which headway leaves off, as torch does."""
 
     fp32: float | None
     bf16: float | None
@@ -78,7 +76,7 @@ def paper_trainings() -> dict[str, dict[str, float]]:
 
 @dataclass(frozen=True)
 class Devices:
-    """The devices that work together. Their speed was measured, or is a share of the peak."""
+    """Devices that work together. Their speed was measured, or is a share of the peak."""
 
     count: int = 1
     on_cpu: bool = False
@@ -88,7 +86,7 @@ class Devices:
     """FLOP/s that one device could reach."""
     efficiency: float | None = None
     measured: float | None = None
-    """Target tokens of a training, or sentences, that one device processes in a second."""
+    """Target tokens of a training, or sentences, per second on one device."""
 
     def reached(self, work: float) -> dict[str, Any]:
         """The speed of one device in FLOP/s, and its efficiency. work: of a target token or a sentence."""
@@ -102,19 +100,19 @@ class Corpus:
 
     pairs: float
     pairs_of_epoch: float
-    """Other than `pairs` where corpora have weights."""
+    """Differs from `pairs` if corpora have weights."""
     lengths: tuple[float, float]
     """Mean tokens of a source and of a target, with the end symbol."""
     bytes_of_pair: float
     """When prepared."""
     versions: int = 1
-    """Of each pair, when prepared."""
+    """Versions of each pair, when prepared."""
 
 
 def model_and_corpus(
     recipe: Recipe, pairs: float, lengths: tuple[float, float], data: Path | None
 ) -> tuple[ModelConfig, Corpus]:
-    """As they are described, or with the pairs, the lengths and the vocabularies of prepared data or of a run."""
+    """Model and corpus as described, or with pairs, lengths and vocabularies of prepared data or of a run."""
     sizes = [recipe.tokenizer.vocab_size] * 2
     pairs_of_epoch, dtype, versions = pairs, ids_dtype(sizes[0]), recipe.data.versions
     if data is not None:
@@ -142,7 +140,7 @@ def model_and_corpus(
 
 
 def precision_and_peak(precision: Precision, hardware: str | None, peak: float | None) -> tuple[bool, float | None]:
-    """Whether products are in bf16, and the peak of a device in FLOP/s. peak: in TFLOP/s, instead of the published."""
+    """Whether products are in bf16, and the peak of a device in FLOP/s. peak: in TFLOP/s, in place of the published."""
     known = HARDWARE.get(hardware or "cpu")
     if known is None:
         choice = f"choose one of {', '.join(HARDWARE)}; for any other give only its --peak"
@@ -155,7 +153,7 @@ def precision_and_peak(precision: Precision, hardware: str | None, peak: float |
 
 
 def plan_training(config: ModelConfig, corpus: Corpus, options: TrainingSection, devices: Devices) -> dict[str, Any]:
-    """Assumes that the measurement already contains the time of communication, validations and checkpoints."""
+    """The plan of a training. A measured speed includes communication, validations and checkpoints."""
     if options.tokens_per_batch < sum(corpus.lengths):
         raise UserError(
             f"training.tokens_per_batch={options.tokens_per_batch}: has no room for a pair, which takes "
@@ -181,9 +179,9 @@ def plan_training(config: ModelConfig, corpus: Corpus, options: TrainingSection,
     places = math.ceil(share / micro_batches)
     memory = training_memory(config, corpus, options, devices, micro_batches, places)
     parameters, network = count(on_meta(config).parameters()), None
-    if devices.count > 1:  # each sends, and receives, all parts of the gradients but one, twice (a ring all-reduce)
+    if devices.count > 1:  # a ring all-reduce: each sends all parts of the gradients but one, twice
         sent = 2 * FP32 * parameters * (devices.count - 1) / devices.count
-        last_backward = seconds / steps / micro_batches * 2 / 3  # hides it behind work
+        last_backward = seconds / steps / micro_batches * 2 / 3  # runs meanwhile
         network = {"bytes_per_step": sent, "bandwidth": sent / last_backward}
     return {
         "parameters": parameters,
@@ -213,8 +211,8 @@ def plan_training(config: ModelConfig, corpus: Corpus, options: TrainingSection,
 def plan_stages(
     recipe: Recipe, pairs: float, lengths: tuple[float, float], data: Path | None, devices: Devices
 ) -> dict[str, Any]:
-    """The plan of each stage, by its name, and what all take together. pairs, lengths, data: as of `model_and_corpus`.
-    A measured speed is that of the first stage; the devices then work as fast in the others."""
+    """The plans of all stages by name, and their sums. pairs, lengths, data: as for `model_and_corpus`. A measured
+    speed is that of the first stage; the devices have the same FLOP/s in the others."""
     stages: dict[str, dict[str, Any]] = {}
     for stage in recipe.stages:
         part = recipe.of_stage(stage, data or Path())
@@ -225,13 +223,12 @@ def plan_stages(
         if devices.measured is not None:
             peak = devices.peak or plan["speed"]
             devices = replace(devices, measured=None, peak=peak, efficiency=plan["speed"] / peak)
-    plans, first = stages.values(), stages[recipe.stages[0].name]
+    plans = list(stages.values())
     return {
         "stages": stages,
         "steps": sum(one["steps"] for one in plans),
         "work": {part: sum(one["work"][part] for one in plans) for part in ("products", "scores")},
-        "speed": first["speed"],
-        "efficiency": first["efficiency"],
+        **{key: plans[0][key] for key in ("speed", "efficiency")},
         "hours": sum(one["hours"] for one in plans),
         "memory_peak": max(one["memory_peak"] for one in plans),
     }
@@ -240,8 +237,8 @@ def plan_stages(
 def training_memory(
     config: ModelConfig, corpus: Corpus, options: TrainingSection, devices: Devices, micro_batches: int, places: int
 ) -> dict[str, float]:
-    """Bytes on one device, and `peak`, the most at once. micro_batches: of a step on each device. places: of a
-    micro-batch, both sides."""
+    """Bytes on one device, and `peak`, the most at once. micro_batches: of a step on each device. places: of both sides
+    of a micro-batch."""
     model = on_meta(config)
     weights = FP32 * count(model.parameters())
     with_one_moment = FP32 * count(layer_matrices(model)) if options.optimizer == "muon" else 0
@@ -259,8 +256,8 @@ def training_memory(
 
 
 def activation_bytes(config: ModelConfig, places: int, mean_lengths: tuple[float, float], devices: Devices) -> float:
-    """What a forward pass over a micro-batch of so many places, of both sides, keeps for its backward pass, with the
-    logits and the loss's buffers."""
+    """Bytes that a forward pass over a micro-batch of so many places, of both sides, keeps for its backward pass, with
+    logits and buffers of the loss."""
     bf16, on_cpu = devices.bf16, devices.on_cpu
     source_row, target_row = row_shape(*mean_lengths, places)
     number, drawn = BF16 if bf16 else FP32, 2 if on_cpu else 1  # bytes; drawn: by dropout, for each number
@@ -274,7 +271,6 @@ def activation_bytes(config: ModelConfig, places: int, mean_lengths: tuple[float
     mask = 0 if plain else number  # of floats, for each key; a fused kernel keeps it instead of weights
     keeps_weights = plain or (on_cpu and config.attention_dropout)
     weight = (2 * number + drawn if config.attention_dropout else number) if keeps_weights else 0
-
     heads, inner = config.decoder_num_heads or config.num_heads, config.decoder_d_ff or config.d_ff
     # self-attention: inputs, queries, keys, values, heads; the feed-forward network: its input
     encoder = (inputs + 5) * width + 2 * residual + hidden * config.d_ff
@@ -298,17 +294,17 @@ def work_per_sentence(config: ModelConfig, corpus: Corpus, beam_size: int) -> fl
 
 
 def plan_translating(lines: float, devices: Devices, work: float, within_hours: float | None) -> dict[str, Any]:
-    """work: FLOPs of a sentence. within_hours: takes as many devices as that needs, not `devices.count`."""
+    """The plan of translating a text. work: FLOPs of a sentence. within_hours: takes as many devices as that needs."""
     reached = devices.reached(work)
     rate = reached["speed"] / work
-    device_hours = lines / rate / 3600
-    count = math.ceil(device_hours / within_hours) if within_hours else devices.count
+    hours = lines / rate / 3600
+    count = math.ceil(hours / within_hours) if within_hours else devices.count
     plan = {"lines": lines, "devices": count, "sentences_per_second": rate, **reached}
-    return {**plan, "hours": device_hours / count, "device_hours": device_hours}
+    return {**plan, "hours": hours / count, "device_hours": hours}
 
 
 def plan_serving(sentences_per_minute: float, devices: Devices, work: float) -> dict[str, Any]:
-    """Enough devices that each works for at most `BUSY` of the time. work: FLOPs of a sentence."""
+    """The plan of a server whose devices each work for at most `BUSY` of the time. work: FLOPs of a sentence."""
     reached = devices.reached(work)
     rate = reached["speed"] / work
     needed = sentences_per_minute / 60 / rate

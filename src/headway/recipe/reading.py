@@ -24,10 +24,10 @@ from headway.model import ModelConfig
 from headway.recipe.inherited import initial_sections, mismatches
 from headway.recipe.recipe import (
     DEFAULT_LEARNING_RATE,
+    MODEL_KEYS,
     RETIRED,
     Recipe,
     Stage,
-    model_keys,
     stage_folder,
     with_teacher,
 )
@@ -201,7 +201,7 @@ def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[st
     sections = {name: document.get(name) or {} for name in SECTIONS}
     if not all(isinstance(section, dict) for section in sections.values()):
         return document
-    path, resolved = sections["training"].get("init_from"), model_keys().keys() <= sections["model"].keys()
+    path, resolved = sections["training"].get("init_from"), sections["model"].keys() >= MODEL_KEYS
     if not isinstance(path, str) or resolved:  # of a run that goes on, all is written out
         return document
     if "preset" in sections["model"] and not Path(path).exists():
@@ -253,7 +253,7 @@ def _resolved(recipe: Recipe) -> Recipe:
         rate = DEFAULT_LEARNING_RATE
     changes = {
         "data": _languages(recipe.data),
-        "model": {name: config.to_dict()[name] for name in model_keys()},
+        "model": {name: config.to_dict()[name] for name in config.to_dict() if name in MODEL_KEYS},
         "training": {"learning_rate": rate},
     }
     return recipe.model_copy(

@@ -3,31 +3,40 @@ model. `recipe.reading` makes one of YAML."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     Field,
     FieldSerializationInfo,
-    create_model,
     field_serializer,
     model_validator,
 )
 
 from headway.data.options import DataSection, DistilledFiles, PreparationOptions, Section, TokenizerSection, listed
+from headway.decoding import options as search
 from headway.decoding.options import SearchOptions
 from headway.devices import DeviceName, Precision
-from headway.model.config import PRESETS, ModelConfig
+from headway.model.config import (
+    PRESETS,
+    Activation,
+    Dropout,
+    Heads,
+    InnerWidth,
+    Layers,
+    MaxLength,
+    Norm,
+    PositionKind,
+    PresetName,
+    Sharing,
+    Width,
+)
 
 DEFAULT_LEARNING_RATE = 1e-3
-DECIDED_BY_TOKENIZER = ("source_vocab_size", "target_vocab_size", "pad_id", "unk_id", "bos_id", "eos_id")
-"""Fields of ModelConfig that no recipe sets."""
 RETIRED: dict[str, dict[str, Any]] = {"tokenizer": {"segmentations": 1, "segmentation_alpha": 0.1}}
 """Keys of earlier versions, by section, with their defaults. Only these values are still taken."""
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"]
@@ -35,19 +44,30 @@ OptimizerName = Literal["adam", "muon"]
 BestBy = Literal["valid_bleu", "valid_loss"]
 
 
-def model_keys() -> dict[str, Any]:
-    """Every field of ModelConfig that isn't decided by the tokenizer; None means "as the preset"."""
-    hints = get_type_hints(ModelConfig)
-    names = [field.name for field in dataclasses.fields(ModelConfig) if field.name not in DECIDED_BY_TOKENIZER]
-    return {name: (hints[name] | None, None) for name in names}
+class ModelSection(Section):
+    """Fields of `ModelConfig` but for those that the tokenizer decides. None: as in the preset."""
+
+    preset: PresetName = "small"
+    """Size of the model. Other keys of the section change it."""
+    d_model: Width | None = None
+    num_heads: Heads | None = None
+    encoder_layers: Layers | None = None
+    decoder_layers: Layers | None = None
+    d_ff: InnerWidth | None = None
+    decoder_num_heads: Heads | None = None
+    decoder_d_ff: InnerWidth | None = None
+    dropout: Dropout | None = None
+    attention_dropout: Dropout | None = None
+    feedforward_dropout: Dropout | None = None
+    activation: Activation | None = None
+    norm: Norm | None = None
+    positions: PositionKind | None = None
+    max_length: MaxLength | None = None
+    share_embeddings: Sharing | None = None
+    output_bias: bool | None = None
 
 
-ModelSection: type[BaseModel] = create_model(
-    "ModelSection",
-    __base__=Section,
-    preset=(Literal[tuple(PRESETS)], "small"),  # type: ignore[valid-type]
-    **model_keys(),
-)
+MODEL_KEYS = ModelSection.model_fields.keys() - {"preset"}
 
 
 class TrainingSection(Section):
@@ -162,14 +182,10 @@ class DecodingSection(Section):
     """The model's default search options, kept in its decoding.json; by default those of `training.init_from`.
     Validation in training is greedy."""
 
-    beam_size: int = Field(SearchOptions.beam_size, ge=1, le=SearchOptions.WIDEST_BEAM)
-    """Number of hypotheses that beam search keeps; 1 is greedy search."""
-    length_penalty: float = Field(SearchOptions.length_penalty, ge=0, le=10)
-    """Alpha of GNMT's length penalty; 0 ranks hypotheses by total log-probability."""
-    max_length: int | None = Field(None, ge=1, le=SearchOptions.LONGEST)
-    """Maximum number of tokens in a translation; by default twice the number of source tokens plus 50."""
-    no_repeat_ngram: int = Field(SearchOptions.no_repeat_ngram, ge=0)
-    """No sequence of this many tokens occurs twice in a translation; 0 turns it off."""
+    beam_size: search.BeamSize = SearchOptions.beam_size
+    length_penalty: search.LengthPenalty = SearchOptions.length_penalty
+    max_length: search.MaxLength = SearchOptions.max_length
+    no_repeat_ngram: search.NoRepeatNgram = SearchOptions.no_repeat_ngram
 
 
 def _folder_name(name: str) -> str:
@@ -206,7 +222,7 @@ class Recipe(Section):
 
     data: DataSection
     tokenizer: TokenizerSection = TokenizerSection()  # type: ignore[call-arg]
-    model: ModelSection = ModelSection()  # type: ignore[valid-type]
+    model: ModelSection = ModelSection()
     training: TrainingSection
     decoding: DecodingSection = DecodingSection()  # type: ignore[call-arg]
     stages: Annotated[list[Stage], BeforeValidator(listed)] = Field([])
@@ -267,7 +283,7 @@ class Recipe(Section):
 
     def model_options(self) -> dict[str, Any]:
         """Preset name and changes, for `ModelConfig.preset`."""
-        options = self.model.model_dump(exclude_none=True)  # type: ignore[attr-defined]
+        options = self.model.model_dump(exclude_none=True)
         if not self.tokenizer.joint and "share_embeddings" not in PRESETS[options["preset"]]:
             options.setdefault("share_embeddings", "decoder")
         return {"name": options.pop("preset"), **options}

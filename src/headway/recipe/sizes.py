@@ -1,5 +1,5 @@
-"""The parameters of a model and the operations of its training, counted on torch's meta device, where a model has
-shapes but no memory."""
+"""Parameters of a model and operations of its training, counted on torch's meta device, where a model takes no
+memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headway.recipe.recipe import OptimizerName
 MUON_ROUNDS = 5
 """Rounds of Newton and Schulz's iteration in a step of Muon."""
 TRAINING = 3
-"""Forward and backward, in forward passes: the backward pass has two products for each one of the forward pass."""
+"""Work of forward and backward pass, in forward passes: for each product the backward pass has two."""
 
 
 @cache
@@ -28,12 +28,12 @@ def on_meta(config: ModelConfig) -> Transformer:
 
 
 def count(parameters: Iterable[Tensor]) -> int:
-    """The numbers in the parameters."""
+    """The number of elements of all parameters."""
     return sum(one.numel() for one in parameters)
 
 
 def weights_in_products(config: ModelConfig) -> int:
-    """Each is used once, in a multiplication and an addition, where there is a place on both sides."""
+    """The number of weights in products. A place on both sides uses each in one multiplication and addition."""
     return _work_of_places(config, 1, 1)[0] // 2
 
 
@@ -52,8 +52,8 @@ def forward_work(
     config: ModelConfig, source_tokens: float, target_tokens: float, source_length: float, target_length: float
 ) -> tuple[float, float]:
     """FLOPs of a pass through encoder, decoder and output layer over sentences of these mean lengths: products with
-    weights, which are in proportion to the tokens, and the products of attention, in proportion to pairs of a query and
-    a key. So those of a place tell all. A multiplication and its addition count as two."""
+    weights, proportional to tokens, and products of attention, proportional to pairs of a query and a key. A
+    multiplication and its addition count as two."""
     of_source, in_encoder = _work_of_places(config, 1, 0)
     of_target, in_decoder = _work_of_places(config, 0, 1)
     across = _work_of_places(config, 1, 1)[1] - in_encoder - in_decoder
@@ -63,8 +63,8 @@ def forward_work(
 
 
 def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch]) -> float:
-    """FLOPs of the matrix products of an optimizer step, forward and backward. Padding counts like tokens, and a place
-    is asked against all places of its row, because that is what is computed."""
+    """FLOPs of the matrix products of an optimizer step, forward and backward. Padding counts like tokens, and each
+    place attends to its whole row, because that is computed."""
     shapes = ((len(one.rows), one.source_length, one.target_length) for one in micro_batches)
     works = (forward_work(config, rows * source, rows * target, source, target) for rows, source, target in shapes)
     return TRAINING * sum(map(sum, works))
@@ -72,13 +72,12 @@ def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch]) -> fl
 
 @cache
 def work_of_update(config: ModelConfig, optimizer: OptimizerName) -> float:
-    """FLOPs of the matrix products with which an optimizer changes the weights once: only Muon has any, in each round
-    two with the longer side of a matrix and one without."""
+    """FLOPs of the optimizer's matrix products in a step. Only Muon has any: in each round two with the longer side of
+    a matrix, and one without."""
     shapes = [sorted(one.shape) for one in layer_matrices(on_meta(config))] if optimizer == "muon" else []
     return float(MUON_ROUNDS * sum(4 * short * short * long + 2 * short**3 for short, long in shapes))
 
 
 def layer_matrices(model: Transformer) -> list[nn.Parameter]:
     """The matrices of the encoder and decoder layers."""
-    stacks = (model.encoder, model.decoder)
-    return [parameter for stack in stacks for parameter in stack.parameters() if parameter.dim() == 2]
+    return [one for stack in (model.encoder, model.decoder) for one in stack.parameters() if one.dim() == 2]

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headway.errors import UserError
 from headway.model import Transformer
-from headway.storage import StoredModel, load_model, save_model, with_int8
+from headway.storage import load_model, save_model, with_int8
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import fingerprint
 
@@ -33,7 +33,6 @@ class MovingAverage:
             average.lerp_(weight, 1.0 - decay)
 
     def named_tensors(self) -> dict[str, Tensor]:
-        """The average by the names of the weights."""
         return {name: average for name, (_, average) in self._pairs.items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -56,13 +55,16 @@ class MovingAverage:
 
 
 def average_models(folders: Sequence[Path], output: Path) -> None:
-    """Writes the model whose weights are the mean of these models' weights. Raises UserError if they
-    don't fit together."""
+    """Writes the model with the mean of these models' weights. Raises UserError if configs or vocabularies differ."""
     first = with_int8(load_model(folders[0]), None)
     sums = {name: tensor.double() for name, tensor in named_weights(first.model).items()}
+    tokenizers = [fingerprint(one) for one in (first.source_tokenizer, first.target_tokenizer)]
     for folder in folders[1:]:
         other = load_model(folder)
-        _check_fit(first, other, folders[0], folder)
+        same_vocabulary = tokenizers == [fingerprint(one) for one in (other.source_tokenizer, other.target_tokenizer)]
+        for name, is_same in (("model config", first.config == other.config), ("vocabulary", same_vocabulary)):
+            if not is_same:
+                raise UserError(f"{folder}: its {name} differs from that of {folders[0]}, so they have no mean")
         if first.training_flops is not None and other.training_flops is not None:
             first.training_flops = max(first.training_flops, other.training_flops)  # the work of a run includes all
         for name, tensor in named_weights(other.model).items():
@@ -73,11 +75,3 @@ def average_models(folders: Sequence[Path], output: Path) -> None:
     first.calibration = None  # it knows the first model's probabilities
     first.card = f"{first.card.rstrip()}\n\n{note}\n"
     save_model(output, first)
-
-
-def _check_fit(first: StoredModel, other: StoredModel, first_folder: Path, folder: Path) -> None:
-    if first.model.config != other.model.config:
-        raise UserError(f"{folder}: its model config differs from that of {first_folder}, so they have no mean")
-    for side in ("source_tokenizer", "target_tokenizer"):
-        if fingerprint(getattr(first, side)) != fingerprint(getattr(other, side)):
-            raise UserError(f"{folder}: its vocabulary differs from that of {first_folder}, so they have no mean")

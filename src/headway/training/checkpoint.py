@@ -1,9 +1,9 @@
 """Checkpoints: all that an exact resume needs, in safetensors and JSON.
 
-`weights.safetensors`, `optimizer.safetensors` (moments by weight name), `average.safetensors` (the moving
-average of the weights, where there is one), `random.safetensors` (the state of each rank's random generators),
-`state.json` (where the run stands, and what it is a run of) and `SHA256SUMS`. Where the run stands in the data is two
-numbers: the plan of batches is a function of seed, epoch and step.
+`weights.safetensors`, `optimizer.safetensors` (moments by weight name), `average.safetensors` (the moving average of
+the weights, if there is one), `random.safetensors` (the state of each rank's random generators), `state.json` (the
+progress of the run, its recipe and its data) and `SHA256SUMS`. Epoch and step in it are the place in the data, because
+the plan of batches is a function of seed, epoch and step.
 """
 
 import json
@@ -30,65 +30,50 @@ from headway.storage.tensors import load_tensors, read_header
 from headway.storage.untrusted import check_version, clipped, read_json
 from headway.training.averaging import MovingAverage
 from headway.training.optim import state_like
-from headway.training.ranks import Alone
+from headway.training.ranks import SingleProcess
 
 KEPT = 2
-"""The last one, and the one before it."""
 DAMAGED_SUFFIX = ".damaged"
-"""What is added to the name of one that can't be used, when the one before it is."""
+"""Suffix of a damaged checkpoint, when the one before it is used."""
 FORMAT_VERSION = 1
 GENERATORS = {"cpu": torch.random, "cuda": torch.cuda, "mps": torch.mps}
-"""The random generators, by the devices that draw numbers of their own."""
 
 
 @dataclass
 class Progress:
-    """Where a run stands."""
+    """The progress of a run."""
 
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
 
     step: NonNegativeInt = 0
-    """Optimizer steps done."""
     epoch: NonNegativeInt = 0
     step_in_epoch: NonNegativeInt = 0
     minutes: NonNegativeFloat = 0.0
-    """Spent so far, over all resumes."""
     minutes_before: NonNegativeFloat = 0.0
-    """Spent on the earlier stages of the run."""
     flops: NonNegativeFloat | None = 0.0
-    """The work of all matrix products in training so far, with that of the models it is made with
-    (`initial.work_before`); None where that is unknown, or a version that didn't count began."""
+    """Work of all matrix products, with `start.inherited_flops`; None if unknown."""
     best_score: float | None = None
     """Validation BLEU, or the negative validation loss, of the best model."""
     best_loss: float | None = None
-    """Validation loss of the best model; decides where scores are equal."""
     best_step: NonNegativeInt = 0
     validations_without_better: NonNegativeInt = 0
     validated_step: NonNegativeInt = 0
-    """The last step that was validated after."""
 
     @property
     def all_minutes(self) -> float:
-        """Minutes of all stages so far."""
         return self.minutes_before + self.minutes
 
 
 def conditions(device: torch.device, dtype: torch.dtype, processes: int) -> dict[str, str | int]:
-    """What the digits of a training step depend on, beside recipe and data. `auto` in a recipe may be another device or
-    precision on another machine. The plan of batches is that of the version."""
-    return {
-        "plan": PLAN,
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "processes": processes,
-        "device": device.type,
-        "precision": str(dtype).removeprefix("torch."),
-    }
+    """Settings beside recipe and data that affect the last digits of a step."""
+    precision, threads = str(dtype).removeprefix("torch."), torch.get_num_threads()
+    hardware = {"threads": threads, "processes": processes, "device": device.type, "precision": precision}
+    return {"plan": PLAN, "torch": torch.__version__, **hardware}
 
 
 @dataclass
 class State:
-    """What a checkpoint says of its run."""
+    """The state of a run in its checkpoint, `state.json`."""
 
     __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
 
@@ -108,19 +93,17 @@ def save_checkpoint(
     state: State,
     random: dict[str, Tensor] | None = None,
 ) -> None:
-    """Writes `folder/step-NNNNNNNN`, whole or not at all, and removes all but the last few. random: the states of
-    all ranks' generators; by default of this process alone. Raises UserError where the disk is full."""
-    files = {
-        "weights": named_weights(model),
-        "optimizer": {
-            f"{name}/{key}": value.contiguous()
-            for name, weight in model.named_parameters()
-            for optimizer in optimizers
-            for key, value in optimizer.state.get(weight, {}).items()
-        },
-        "average": average.named_tensors() if average is not None else {},
-        "random": random or random_states(),
+    """Writes `folder/step-NNNNNNNN`, whole or not at all, and removes all but the last few. random: the states of all
+    ranks' generators; by default of this process alone. Raises UserError if the disk is full."""
+    moments = {
+        f"{name}/{key}": value.contiguous()
+        for name, weight in model.named_parameters()
+        for optimizer in optimizers
+        for key, value in optimizer.state.get(weight, {}).items()
     }
+    averages = average.named_tensors() if average is not None else {}
+    random = random or random_states()
+    files = {"weights": named_weights(model), "optimizer": moments, "average": averages, "random": random}
     size = sum(tensor.nbytes for tensors in files.values() for tensor in tensors.values())
     with write_directory(folder / step_name(state.progress.step), size) as path:
         for name, tensors in files.items():
@@ -139,7 +122,7 @@ def load_checkpoint(
     average: MovingAverage | None,
     rank: int = 0,
 ) -> None:
-    """Puts model, optimizers and the rank's random generators where they were. Raises UserError."""
+    """Restores model, optimizers, average and the rank's random generators. Raises UserError."""
     weights = load_tensors(path / "weights.safetensors", named_weights(model))
     load_named_weights(model, weights, str(path / "weights.safetensors"))
     _load_optimizers(model, optimizers, path / "optimizer.safetensors")
@@ -149,26 +132,24 @@ def load_checkpoint(
 
 
 def read_state(path: Path) -> State:
-    """What a checkpoint says of its run. Raises UserError unless each value is there, and of its kind."""
+    """Reads the state of a checkpoint. Raises UserError unless it has each value with the right type."""
     file = path / "state.json"
     document = read_json(file)
     check_version(document.pop("format_version", None), FORMAT_VERSION, file)
-    if isinstance(document.get("progress"), dict):
-        document["progress"] = {"flops": None, "minutes_before": 0.0, **document["progress"]}  # of earlier versions
     try:
-        state = TypeAdapter(State).validate_json(json.dumps(document))
+        if isinstance(progress := document.get("progress"), dict):
+            document["progress"] = progress = {"flops": None, "minutes_before": 0.0, **progress}  # of earlier versions
+            if missing := {field.name for field in fields(Progress)} - progress.keys():
+                raise UserError(f"{file}: progress.{min(missing)} is missing; restore it, or begin a new run")
+        return TypeAdapter(State).validate_json(json.dumps(document))
     except ValidationError as error:
         problem = error.errors()[0]
         fault = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
         raise UserError(f"{file}: {clipped(fault)}; restore it, or begin a new run") from None
-    if missing := {field.name for field in fields(Progress)} - document["progress"].keys():
-        raise UserError(f"{file}: progress.{min(missing)} is missing; restore it, or begin a new run")
-    return state
 
 
 def last_checkpoint(folder: Path, notice: Callable[[str], None]) -> Path | None:
-    """The newest checkpoint that is as it was written, if the folder has any. Newer ones that are damaged are named and
-    put aside. Raises UserError where all are damaged: then nothing is touched."""
+    """The newest checkpoint that isn't damaged. Renames damaged ones after it. Raises UserError if all are damaged."""
     damaged: dict[Path, str] = {}
     for path in reversed(step_folders(folder)):
         damage = find_damage(path)
@@ -187,8 +168,7 @@ def last_checkpoint(folder: Path, notice: Callable[[str], None]) -> Path | None:
 
 
 def best_steps(folder: Path) -> set[int]:
-    """The steps of the models that the checkpoints in the folder know as the best. One that can't be read can't be
-    resumed either, so it needs none."""
+    """The steps of the best models of all checkpoints that can be read."""
     steps = set()
     for path in step_folders(folder):
         with suppress(UserError):
@@ -199,9 +179,7 @@ def best_steps(folder: Path) -> set[int]:
 def _load_optimizers(model: Transformer, optimizers: Sequence[torch.optim.Optimizer], file: Path) -> None:
     known = {name.rpartition("/")[0] for name in read_header(file)}  # a weight that never had a gradient has no state
     weights = {name: weight for name, weight in model.named_parameters() if name in known}
-    owners = {
-        weight: optimizer for optimizer in optimizers for group in optimizer.param_groups for weight in group["params"]
-    }
+    owners = {weight: one for one in optimizers for group in one.param_groups for weight in group["params"]}
     wanted = {name: state_like(owners[weight], weight) for name, weight in weights.items()}
     tensors = load_tensors(file, {f"{name}/{key}": like for name in wanted for key, like in wanted[name].items()})
     for name, weight in weights.items():
@@ -214,25 +192,23 @@ def random_states() -> dict[str, Tensor]:
     return {name: generator.get_rng_state() for name, generator in GENERATORS.items() if here[name]}
 
 
-def states_of_ranks(ranks: Alone) -> dict[str, Tensor]:
-    """The states of all ranks' random generators: the first one's by the names of the devices, `cpu.1` of the second,
-    and so on."""
+def states_of_ranks(ranks: SingleProcess) -> dict[str, Tensor]:
+    """The states of all ranks' random generators: `cpu` is the first rank's, `cpu.1` the second's, and so on."""
     return {
         name if rank == 0 else f"{name}.{rank}": state
         for name, own in random_states().items()
-        for rank, state in enumerate(ranks.joined([own]))
+        for rank, state in enumerate(ranks.all_gather([own]))
     }
 
 
 def seed_rank(rank: int) -> None:
-    """Ranks draw differently: of the first rank's generator, all but the first make another one each."""
+    """Gives each rank but the first a generator of its own, derived from the first rank's."""
     if rank:
         torch.manual_seed(torch.initial_seed() + torch.randint(2**31, (rank,)).sum().item() + rank)
 
 
 def _load_random_states(file: Path, rank: int) -> None:
-    """Those of the rank. That of the processor is always there, those of other devices where both machines have them. A
-    rank that the run did not have draws anew."""
+    """Restores the rank's generators, of devices that both machines have; a new rank gets new ones."""
     here = random_states()
     wanted = {
         name: here.get(device, torch.empty(kind.shape, dtype=torch.uint8, device="meta"))

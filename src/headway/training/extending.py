@@ -1,8 +1,8 @@
-"""A model with a larger vocabulary, to be trained on: its embeddings and its output layer grow, nothing else changes.
+"""A model with a larger vocabulary, to be trained further: only its embeddings and its output layer grow.
 
 A new row is the mean of the rows of the pieces that stood in its place (Gee et al. 2022,
-https://arxiv.org/abs/2402.09977), so nothing is random. Logits of old tokens stay what they are. A new token's logit is
-the mean of its parts' logits and never above them all: greedy search goes on as before until training.
+https://arxiv.org/abs/2402.09977). Logits of old tokens stay the same. A new token's logit is the mean of its parts'
+logits and never above them all, so greedy search gives the same until training.
 """
 
 import re
@@ -30,10 +30,10 @@ def extend_model(
     languages: Sequence[str] = (),
 ) -> StoredModel:
     """The model with up to `pieces` more pieces (or words) for each vocabulary, learned from the texts of its side, and
-    with tags of more target languages. The first of these give the model's own language a tag, too. A shortlist is
-    left out, because it lacks what is new, and so is a calibration, which counts the old tokens. Raises UserError."""
+    with tags of more target languages. The first of these give the model's own language a tag, too. Drops shortlist
+    and calibration, which lack the new tokens. Raises UserError."""
     source, target = stored.source_tokenizer, stored.target_tokenizer
-    tags, longest = _new_languages(stored, languages), stored.model.config.max_length
+    tags, longest = _new_languages(stored, languages), stored.config.max_length
     source_texts, target_texts = (
         [text for text in texts if not is_too_long(text, longest)] for texts in (source_texts, target_texts)
     )
@@ -47,7 +47,7 @@ def extend_model(
         else:
             sides = grow(source, learned[0], tags), grow(target, learned[1])
     model = _grown_model(stored.model, *sides)
-    before, now = stored.model.config, model.config
+    before, now = stored.config, model.config
     added = f" and tags of target languages ({', '.join(tags)})" if tags else ""
     note = (
         f"Its vocabulary was extended{added}, from {before.source_vocab_size:,} source and "
@@ -68,7 +68,7 @@ def extend_model(
 
 
 def _new_languages(stored: StoredModel, languages: Sequence[str]) -> list[str]:
-    """The languages to add tags of. Raises UserError."""
+    """The languages that get tags. Raises UserError."""
     tags, own = stored.source_tokenizer.target_tags, stored.target_language
     for language in languages:
         if stored.source_tokenizer.kind == "word":
@@ -86,7 +86,7 @@ def _new_languages(stored: StoredModel, languages: Sequence[str]) -> list[str]:
 def _grown_together(
     source: Tokenizer, target: Tokenizer, own: Sequence[NewPiece], others: Sequence[NewPiece], tags: Sequence[str]
 ) -> tuple[Grown, Grown]:
-    """Two tokenizers of one vocabulary, as Marian's models have them: both get all new pieces, and find their own."""
+    """Two tokenizers with one vocabulary, as Marian's models have: both get all new pieces, and find their own."""
     of_source, of_target = ({piece.text: piece for piece in pieces} for pieces in (own, others))
     texts = list({**of_source, **of_target})
     return (
@@ -96,16 +96,13 @@ def _grown_together(
 
 
 def _grown_model(model: Transformer, source: Grown, target: Grown) -> Transformer:
-    """With a row for each id of the larger vocabularies."""
+    """The model with a row for each id of the larger vocabularies."""
     sizes = {"source_vocab_size": source.tokenizer.vocab_size, "target_vocab_size": target.tokenizer.vocab_size}
     larger, weights = Transformer(replace(model.config, **sizes)), named_weights(model)
-    for name, rows in (
-        ("source_embedding.weight", source.rows),
-        ("target_embedding.weight", target.rows),
-        ("output.weight", target.rows),
-    ):
-        if name in weights:  # one that several share goes by its first name
-            weights[name] = torch.stack([weights[name][ids].mean(0) for ids in rows])
+    sides = {"source_embedding.weight": source, "target_embedding.weight": target, "output.weight": target}
+    for name, side in sides.items():
+        if name in weights:  # a shared one has its first name
+            weights[name] = torch.stack([weights[name][ids].mean(0) for ids in side.rows])
     if (bias := weights.get("output.bias")) is not None:
         possible = bias.masked_fill(bias < IMPOSSIBLE / 2, bias[UNK_ID].item())
         weights["output.bias"] = torch.stack([(possible if ids[1:] else bias)[ids].mean() for ids in target.rows])

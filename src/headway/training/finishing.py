@@ -1,14 +1,13 @@
-"""The end of a run: what int8 costs its best model; and, where the run chose for its user, the search of that model,
-its confidence, and its scores on text by which nothing was chosen, in its card and at the end of the log. Also the last
-steps of a run that has no end in sight (`cooldown`)."""
+"""The end of a run: the quality of its best model in int8 and, with `training.finish`, its search options, its
+calibration and its scores on text by which nothing was chosen, all in the model card. Also the limits by which a run
+without an end is finished (`cooldown`)."""
 
 import json
 import math
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
@@ -16,7 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 from headway.data.corpus import CorpusFiles
 from headway.data.prepared import VALID_TEXTS
 from headway.decoding.options import SearchOptions, length_penalty
-from headway.devices import DeviceName, EngineName
 from headway.errors import UserError
 from headway.evaluation import score_margins, score_translations
 from headway.model import ModelConfig
@@ -30,13 +28,13 @@ from headway.training.checkpoint import read_state
 from headway.training.rates import rate_of_step
 from headway.training.reporter import read_log
 from headway.training.run import tokenization_of
+from headway.training.saving import table_of_card
 from headway.translator import Translation, Translator
 from headway.translator.confidence import learn_calibration
 from headway.translator.int8 import FEWEST, MOST, judge_int8
 from headway.translator.reading import TorchReader
 
 HEADING = "## Measured at the end of the run"
-"""In the card of a model that is finished."""
 BEAMS = (1, 2, 4)
 PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0)
 LEAST_GAIN = 0.2
@@ -44,23 +42,21 @@ LEAST_GAIN = 0.2
 EXAMPLES = 10
 SIDES = ("source", "translation", "reference")
 TRIED = 32
-"""Pairs by which it is known how long translating takes."""
+"""Pairs by which the speed of translating is measured."""
 SCORING = 0.01
-"""Seconds that all scores take for each validation pair."""
-
+"""Seconds for all scores of a validation pair."""
 SHARE_OF_END = 0.04
 """Share of the training time that the end of a run may take."""
-
 SECONDS_TO_START = 5.0
 """Time to load torch, the data and the model."""
 LATEST = 500
-"""Steps of the log by which a step's time is known."""
+"""The last steps of the log, whose mean is the time of a step."""
 Tell = Callable[[str], None]
 T = TypeVar("T")
 
 
 class UnseenText(NamedTuple):
-    """Text that the model has not learned from, its translations, and sacreBLEU's tokenisation for them."""
+    """Text that the model has not learned from, with references and sacreBLEU's tokenisation for them."""
 
     sources: Sequence[str]
     references: Sequence[str]
@@ -71,7 +67,7 @@ class UnseenText(NamedTuple):
 
 
 def evenly(items: Sequence[T], count: int) -> list[T]:
-    """So many of the items, or all of them, at even distances."""
+    """At most `count` of the items, at even distances."""
     count = min(count, len(items))
     return [items[place * len(items) // count] for place in range(count)]
 
@@ -86,106 +82,84 @@ def validation_pairs(model: Path) -> UnseenText:
 
 
 def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
-    """Does what a recipe asks for at the end. minutes: of the training; a part of them may be spent."""
-    if not recipe.training.finish:
-        judge_best(run, tell)
-        return
-    held_out = [recipe.data.files_of(corpus) for corpus in recipe.data.held_out]
-    finish(run, tell, test=held_out[0] if held_out else None, minutes=SHARE_OF_END * minutes)
-
-
-def judge_best(run: Path, tell: Tell) -> None:
-    """Adds to the best model what int8 costs on validation text, unless it says so already."""
-    folder = find_model(run)
-    stored = load_model(folder)
-    if stored.int8 is None:
+    """Finishes the run if its recipe asks for that; otherwise adds the cost of int8 to its best model. minutes: of the
+    training; the end may take a share of them."""
+    if recipe.training.finish:
+        held_out = [recipe.data.files_of(corpus) for corpus in recipe.data.held_out]
+        finish(run, tell, test=held_out[0] if held_out else None, minutes=SHARE_OF_END * minutes)
+    elif (stored := load_model(folder := find_model(run))).int8 is None:
         judged = judge_int8(stored, *validation_pairs(folder), tell)
         if judged.int8 is not None:
             save_model(folder, judged)
 
 
-def finish(
-    run: Path,
-    tell: Tell,
-    *,
-    test: CorpusFiles | None = None,
-    minutes: float = math.inf,
-    beams: Sequence[int] = BEAMS,
-    device: DeviceName = "auto",
-    engine: EngineName = "auto",
-) -> None:
-    """Measures the best model of a run and puts it in its own place with all that was found, once. Tells that, and what
-    to do next. With few minutes it looks at fewer validation pairs. test: text for the scores, by default that of the
-    validation; beams: sizes to choose from; device and engine: as in `Translator.load`."""
+def finish(run: Path, tell: Tell, *, test: CorpusFiles | None = None, minutes: float = math.inf) -> None:
+    """Measures the best model of a run and saves it in place with the results, once. Tells them, and the next commands.
+    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text."""
     folder = find_model(run)
     stored = load_model(folder)
     if HEADING in stored.card:
         return
     valid = validation_pairs(folder)
-    pairs = [] if test is None else list(test.pairs())
-    measured = (
-        UnseenText([one.source for one in pairs], [one.target for one in pairs], valid.tokenize) if pairs else valid
-    )
-    translator = Translator(stored, device=device, engine=engine)
+    part, measured = "validation", valid
+    if test is not None and (pairs := list(test.pairs())):
+        part = "test"
+        measured = UnseenText([one.source for one in pairs], [one.target for one in pairs], valid.tokenize)
+    translator = Translator(stored, engine="auto")
     rows: dict[str, str] = {}
-
-    def note(name: str, text: str) -> None:
-        rows[name] = text
-        tell(f"{name}: {text}")
-
     if len(valid.sources) >= FEWEST:
-        valid = valid.some(_affordable(translator, valid, 60 * minutes, max(beams) * len(measured.sources), beams))
-        options, why = choose_search(translator, valid, beams)
-        note("search", why)
+        valid = valid.some(_affordable(translator, valid, 60 * minutes, max(BEAMS) * len(measured.sources)))
+        options, rows["search"] = choose_search(translator, valid, BEAMS)
+        tell(f"search: {rows['search']}")
         stored = replace(stored, decoding={**stored.decoding, **options})
     else:
         tell(f"notice: {len(valid.sources)} validation pairs are too few to choose a search by, {FEWEST} are enough")
     stored = judge_int8(stored, *valid, tell)
-    translator = Translator(stored, device=device, engine=engine)  # in the precision that it has from now on
+    translator = Translator(stored, engine="auto")  # in the precision that it has from now on
     try:
         translations = translator.translate(valid.sources)
         calibration = learn_calibration(TorchReader(translator.model), stored, translations, valid.references)
         stored = replace(stored, calibration=calibration)
     except UserError as error:
         tell(f"notice: confidence isn't calibrated: {error}")
-    began = time.monotonic()
-    texts = [one.text for one in translator.translate(measured.sources)]
-    seconds = time.monotonic() - began
-    for name, score in _scores("test" if pairs else "validation", texts, measured):
-        note(name, score)
-    note("size", f"{4 * stored.num_parameters / 1e6:.1f} MB, {stored.num_parameters:,} parameters")
-    conditions = f"{translator.engine}, {translator.engines.precision}, threads: {current_threads()}"
-    note("speed", f"{len(texts) / seconds:,.0f} sentences a second ({conditions})")
-    shown = evenly(list(zip(measured.sources, texts, measured.references, strict=True)), EXAMPLES)
-    examples = [[f"{name:<13}{' '.join(text.split())}" for name, text in zip(SIDES, one, strict=True)] for one in shown]
-    save_model(folder, replace(stored, card=f"{stored.card.rstrip()}\n\n{_section(rows, examples)}"))
-    for line in chain(*([*one, ""] for one in examples), next_commands(run)):
+    figures, texts = _figures(translator, stored.num_parameters, measured, part)
+    for name, text in figures.items():
+        tell(f"{name}: {text}")
+    examples = [
+        [f"{name:<13}{' '.join(text.split())}" for name, text in zip(SIDES, one, strict=True)]
+        for one in evenly(list(zip(measured.sources, texts, measured.references, strict=True)), EXAMPLES)
+    ]
+    save_model(folder, replace(stored, card=f"{stored.card.rstrip()}\n\n{_section({**rows, **figures}, examples)}"))
+    place = shlex.quote(str(run.parents[1] if run.parent.name == "stages" else run))
+    commands = (f"translate {place} input.txt", f"serve {place}", f"export {place} --to ctranslate2 --output exported")
+    for line in (*(line for one in examples for line in (*one, "")), *(f"next: headway {one}" for one in commands)):
         tell(line)
 
 
-def _affordable(translator: Translator, pairs: UnseenText, seconds: float, others: int, beams: Sequence[int]) -> int:
-    """How many validation pairs there is time for. others: what else is translated, in greedy translations; a beam of
-    two takes as long as two of them at most."""
+def _affordable(translator: Translator, pairs: UnseenText, seconds: float, others: int) -> int:
+    """The number of validation pairs that there is time for. others: other sentences to translate, counted as greedy
+    ones, of which a beam of two takes at most two."""
     few = pairs.some(TRIED).sources
     translator.translate(few, beam_size=1)
     began = time.monotonic()
     translator.translate(few, beam_size=1)
     each = (time.monotonic() - began) / len(few)
-    of_pair = each * (sum(beams) + 3 * max(beams)) + SCORING  # the searches, then int8, fp32, and for confidence
+    of_pair = each * (sum(BEAMS) + 3 * max(BEAMS)) + SCORING  # the searches, then int8, fp32, and for confidence
     return int(min(MOST, max(FEWEST, (seconds - each * others) / of_pair)))
 
 
 def choose_search(translator: Translator, pairs: UnseenText, beams: Sequence[int]) -> tuple[dict[str, Any], str]:
     """The beam size and length penalty with the highest BLEU, as options and in words. Each beam is searched once, and
-    its hypotheses ranked by each penalty. A beam must gain LEAST_GAIN over a smaller one."""
-    best, beam, alpha, scores = -math.inf, 1, SearchOptions.length_penalty, []
+    its hypotheses are ranked by each penalty. A beam must gain LEAST_GAIN over a smaller one."""
+    default = SearchOptions.length_penalty
+    best, beam, alpha, scores = -math.inf, 1, default, []
     for size in beams:
         found = translator.translate(pairs.sources, beam_size=size, n_best=size, length_penalty=0)
         bleu = {
             penalty: score_translations([_first_by(penalty, one) for one in found], *pairs[1:]).bleu
-            for penalty in (PENALTIES if size > 1 else [SearchOptions.length_penalty])
+            for penalty in (PENALTIES if size > 1 else [default])
         }
-        penalty = max(bleu, key=lambda one: (bleu[one], -abs(one - SearchOptions.length_penalty)))
+        penalty = max(bleu, key=lambda one: (bleu[one], -abs(one - default)))
         scores.append(f"{bleu[penalty]:.2f} with {size}")
         if bleu[penalty] >= best + LEAST_GAIN:
             best, beam, alpha = bleu[penalty], size, penalty
@@ -194,33 +168,36 @@ def choose_search(translator: Translator, pairs: UnseenText, beams: Sequence[int
 
 
 def _first_by(penalty: float, translation: Translation) -> str:
-    """The text of the one among the translation and its alternatives that is worth most by this length penalty."""
+    """The text with the best score by this length penalty, among the translation and its alternatives."""
 
-    def worth(one: Translation) -> float:
+    def score(one: Translation) -> float:
         ids = one._pieces.ids[1]
         return -math.inf if one.score is None else one.score / length_penalty(len(ids) + 1, penalty)
 
-    return max((translation, *translation.alternatives), key=worth).text
+    return max((translation, *translation.alternatives), key=score).text
 
 
-def _scores(part: str, texts: Sequence[str], pairs: UnseenText) -> Iterator[tuple[str, str]]:
-    """BLEU and chrF by name, each with what its interval is about."""
-    scores, margins = score_translations(texts, *pairs[1:]), score_margins(texts, *pairs[1:])
-    found = (("BLEU", scores.bleu, scores.bleu_signature), ("chrF", scores.chrf, scores.chrf_signature))
-    for (metric, score, signature), margin in zip(found, margins, strict=True):
-        yield f"{part} {metric}", f"{score:.2f} ± {margin:.2f} (95%, {len(texts):,} pairs, `{signature}`)"
+def _figures(translator: Translator, parameters: int, pairs: UnseenText, part: str) -> tuple[dict[str, str], list[str]]:
+    """Scores, size and speed of the model by name, and its translations. part: the name of the text."""
+    began = time.monotonic()
+    texts = [one.text for one in translator.translate(pairs.sources)]
+    seconds = time.monotonic() - began
+    scores, (bleu, chrf) = score_translations(texts, *pairs[1:]), score_margins(texts, *pairs[1:])
+    conditions = f"{translator.engine}, {translator.engines.precision}, threads: {current_threads()}"
+    score = "{:.2f} ± {:.2f} (95%, {:,} pairs, `{}`)".format
+    return {
+        f"{part} BLEU": score(scores.bleu, bleu, len(texts), scores.bleu_signature),
+        f"{part} chrF": score(scores.chrf, chrf, len(texts), scores.chrf_signature),
+        "size": f"{4 * parameters / 1e6:.1f} MB, {parameters:,} parameters",
+        "speed": f"{len(texts) / seconds:,.0f} sentences a second ({conditions})",
+    }, texts
 
 
 def _section(rows: dict[str, str], examples: Sequence[Sequence[str]]) -> str:
-    """Of the card."""
-    bar = r"\|"
-    table = "\n".join(f"| {name} | {text.replace('|', bar)} |" for name, text in rows.items())
     blocks = "\n\n".join("\n".join(f"    {line}" for line in one) for one in examples)
     return f"""{HEADING}
 
-| | |
-|---|---|
-{table}
+{table_of_card(rows)}
 
 Translations taken from that text at even distances, not by their quality:
 
@@ -228,16 +205,8 @@ Translations taken from that text at even distances, not by their quality:
 """
 
 
-def next_commands(run: Path) -> list[str]:
-    """What a person may do with the model."""
-    place = shlex.quote(str(run.parents[1] if run.parent.name == "stages" else run))
-    commands = (f"translate {place} input.txt", f"serve {place}", f"export {place} --to ctranslate2 --output exported")
-    return [f"next: headway {command}" for command in commands]
-
-
 def cooldown(run: Path, recipe: Recipe, minutes: float) -> dict[str, Any]:
-    """The limits, by key of `training`, with which the run ends in so many minutes, its last validation included.
-    Raises UserError where it can't."""
+    """The keys of `training` that end the run in so many minutes, last validation included. Raises UserError."""
     if recipe.training.schedule == "cosine":
         raise UserError(f"{run}: schedule: cosine ends at its own last step; --finish is for the other schedules")
     checkpoint = next((one for one in reversed(step_folders(run / "checkpoints")) if find_damage(one) is None), None)
@@ -245,7 +214,7 @@ def cooldown(run: Path, recipe: Recipe, minutes: float) -> dict[str, Any]:
         raise UserError(f"{run}: has no checkpoint yet; train on without --finish")
     step = read_state(checkpoint).progress.step
     log = run / "log.jsonl"
-    entries = [one for _, _, one in read_log(log, lambda _: None) if "seconds" in one] if log.is_file() else []
+    entries = [one for _, _, one in read_log(log) if one and "seconds" in one] if log.is_file() else []
     steps = [entry for entry in entries if "loss" in entry]
     validations = [entry for entry in entries if "valid_loss" in entry]
     if not steps or not validations:
@@ -257,19 +226,12 @@ def cooldown(run: Path, recipe: Recipe, minutes: float) -> dict[str, Any]:
     if more < 1:
         least = (60 * minutes - left + of_step) / 60
         raise UserError(f"{run}: {minutes:g} minutes are too few to finish; {least:.1f} are the least")
-    done = _part_done(recipe, step, {entry["step"]: entry["learning_rate"] for entry in steps})
+    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
+    full = rate_of_step(step, recipe.training, config.d_model, last_step=None)
+    rate = next((entry["learning_rate"] for entry in steps if entry["step"] == step), full)
+    done = (1 - rate / full) ** 2  # the share of its decay, if the rate falls already
     if done >= 1:
         raise UserError(f"{run}: is finished: its learning rate has reached zero")
     decay_steps = round(more / (1 - done)) if done else min(more, max(1, (step + more) // 5))
-    return {
-        "max_steps": step + more,
-        "decay_steps": decay_steps,
-        **dict.fromkeys(("max_epochs", "max_minutes", "patience")),
-    }
-
-
-def _part_done(recipe: Recipe, step: int, rates: dict[int, float]) -> float:
-    """The part of its decay that the run has behind it at this step, 0 to 1, by the logged rate."""
-    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
-    full = rate_of_step(step, recipe.training, config.d_model, last_step=None)
-    return (1 - rates.get(step, full) / full) ** 2
+    no_others = dict.fromkeys(("max_epochs", "max_minutes", "patience"))
+    return {"max_steps": step + more, "decay_steps": decay_steps, **no_others}

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
@@ -12,111 +13,96 @@ from headway.recipe.sizes import work_of_update
 from headway.training.checkpoint import Progress
 from headway.training.finishing import end_run
 from headway.training.processes import Interrupted, StopRequests
-from headway.training.ranks import Alone, join
+from headway.training.ranks import SingleProcess, join_ranks
 from headway.training.rates import rate_of_step
 from headway.training.reporter import Reporter, RunLog
-from headway.training.run import (
-    Run,
-    check_fit_to_keep,
-    keep_model,
-    outlook,
-    reached,
-    save_run,
-    stored_model,
-    validate,
-)
+from headway.training.run import Run, reached, share_done_and_minutes_left, validate
 from headway.training.run_directory import RunStage, only_trainer, open_stages, removed_where_refused
+from headway.training.saving import check_fit_to_keep, keep_model, save_run, stored_model
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
 
 
 def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
-    """Trains by the recipe and writes everything to the folder. Continues from the last checkpoint, if there is one.
+    """Trains by the recipe, with stages one after another, and writes everything to the folder. Continues from the last
+    checkpoint, if there is one. Returns the progress of the last stage.
 
     Raises UserError for mistakes that the user can fix, and Interrupted after SIGINT or SIGTERM, once all is saved.
     """
-    ranks = join()
-    with reporter, ranks.watching(folder):
+    ranks = join_ranks()
+    with reporter, ranks.watching(folder), ExitStack() as held:
         if not recipe.stages:
-            return _train_alone(recipe, folder, reporter, ranks)
-        with ExitStack() as held:
-            if ranks.leads:
-                held.enter_context(only_trainer(folder))
-                held.enter_context(removed_where_refused(folder))
-            return _train_stages(recipe, folder, reporter, ranks)
+            return _train_one(recipe, folder, reporter, ranks)
+        if ranks.leads:
+            held.enter_context(only_trainer(folder))
+            held.enter_context(removed_where_refused(folder))
+        with ranks.lead_first():
+            stages = open_stages(recipe, folder, reporter.line) if ranks.leads else []
+        stages, progress = ranks.all_gather([stages])[0], Progress()
+        translating = {recipe.stages[-1].name, *(stage.teacher for stage in recipe.stages)}
+        for place, stage in enumerate(stages):
+            if not stage.is_done:
+                name = stage.folder.name
+                reporter.line(f"stage {name}, {place + 1} of {len(stages)}")
+                arguments = stage.recipe, stage.folder, reporter, ranks, stages[:place]
+                progress = _train_one(*arguments, translates=name in translating)
+        return progress
 
 
-def _train_stages(recipe: Recipe, folder: Path, reporter: Reporter, ranks: Alone) -> Progress:
-    """Trains one after the other, and returns where the last one stands."""
-    with ranks.lead_first():
-        stages = open_stages(recipe, folder, reporter.line) if ranks.leads else []
-    stages, progress = ranks.joined([stages])[0], Progress()
-    translating = {recipe.stages[-1].name, *(stage.teacher for stage in recipe.stages)}
-    for place, stage in enumerate(stages):
-        name = stage.folder.name
-        if not stage.is_done:
-            reporter.line(f"stage {name}, {place + 1} of {len(stages)}")
-            arguments = stage.recipe, stage.folder, reporter, ranks, stages[:place]
-            progress = _train_alone(*arguments, translates=name in translating)
-    return progress
-
-
-def _train_alone(
+def _train_one(
     recipe: Recipe,
     folder: Path,
     reporter: Reporter,
-    ranks: Alone,
-    earlier: list[RunStage] | None = None,
+    ranks: SingleProcess,
+    earlier: Sequence[RunStage] | None = None,
     *,
     translates: bool = True,
 ) -> Progress:
-    """Trains a run without stages, or a stage. earlier: those before it; translates: whether its model is to be used,
-    not only to start the next stage from."""
+    """Trains a run without stages, or a stage. translates: its model isn't only used to start the next stage."""
     with only_trainer(folder) if ranks.leads else nullcontext():
         run = start(recipe, folder, reporter.line, ranks, reporter.preparing, earlier)
         stop = StopRequests(alone=ranks.count == 1)
         with stop.listening():
-            progress = go_on(run, stop, reporter)
+            progress = run_loop(run, stop, reporter)
             if ranks.leads and translates:
-                with stop.at_once():
+                with stop.interruptible():
                     end_run(recipe, folder, progress.all_minutes, reporter.line)
             return progress
 
 
-def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
-    """Steps until a limit of the recipe is reached. A stop request ends the run after its step, saved."""
+def run_loop(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
+    """Trains until a limit of the recipe is reached. A stop request ends the run after its step, saved."""
     progress, options = run.progress, run.recipe.training
-    with stop.at_once():
-        for one in run.ranks.mine([run.largest]):
+    with stop.interruptible():
+        for one in run.ranks.local_micro_batches([run.largest]):
             try_batch(run.loss_of, run.train, one, run.dtype)
     steps = run.train.plan.steps(progress.epoch, progress.step_in_epoch)
     upcoming = next(steps, None)
-    saved = _place(progress)
+    saved = progress.step, progress.validated_step  # as of the last checkpoint; (0, 0): there is none
+    tensorboard = options.tensorboard
     with (
-        RunLog(run.folder, *saved, reporter.line, tensorboard=options.tensorboard) if run.ranks.leads else nullcontext()
-    ) as log:
+        RunLog(run.folder, *saved, reporter.line, tensorboard=tensorboard) if run.ranks.leads else nullcontext() as log
+    ):
         while True:
-            asked, minutes = run.ranks.highest(stop() or 0, run.minutes())
-            signal_number = int(asked) or None
+            asked, minutes = run.ranks.all_reduce_max(stop() or 0, run.minutes())
+            signal_number = int(asked)
             ended_by = reached(options, progress, minutes, epoch_over=upcoming is None)
-            at_validation = ended_by is not None or progress.step % run.validate_every == 0
-            if at_validation and progress.validated_step < progress.step and signal_number is None:
-                if saved == (0, 0):  # no model without a checkpoint, whatever a validation may meet
+            at_validation = ended_by or progress.step % run.validate_every == 0
+            if at_validation and progress.validated_step < progress.step and not signal_number:
+                if saved == (0, 0):  # a model needs a checkpoint, even if its validation fails
                     saved = _save(run, log)
                 validate_and_keep(run, stop, log, reporter)
                 continue
-
-            if signal_number is not None:
+            if signal_number:
                 reporter.line("stopping: saving what was done; again to stop at once, unsaved")
-            ending = ended_by is not None or signal_number is not None
-            if saved != _place(progress) and (ending or progress.step % run.save_every == 0):
+            at_saving = signal_number or ended_by or progress.step % run.save_every == 0
+            if at_saving and saved != (progress.step, progress.validated_step):
                 saved = _save(run, log)
-            if signal_number is not None:
+            if signal_number:
                 raise Interrupted(signal_number)
-            if ended_by is not None:
+            if ended_by:
                 reporter.line(f"ended by {ended_by}")
                 return progress
-
             if upcoming is None:
                 progress.epoch, progress.step_in_epoch = progress.epoch + 1, 0
                 steps = run.train.plan.steps(progress.epoch)
@@ -126,8 +112,7 @@ def go_on(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
 
 
 def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, reporter: Reporter) -> None:
-    """One optimizer step on the micro-batches, logged. Raises UserError where a loss or a gradient is not finite, or
-    memory runs out."""
+    """Makes an optimizer step and logs it. Raises UserError if a number is not finite, or memory runs out."""
     began = time.monotonic()
     progress, options, config = run.progress, run.recipe.training, run.model.config
     step = progress.step + 1
@@ -135,20 +120,20 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, rep
     with naming_batch(run.train, micro_batches):
         given = run.objective.step(micro_batches, step, run.ranks)
         result = train_step(
-            run.exchanging,
+            run.ddp_loss,
             run.optimizers,
             given.batches,
             divisor=given.divisor / run.ranks.count,
             rate=rate,
             max_gradient_norm=options.max_gradient_norm,
             dtype=run.dtype,
-            sums=run.ranks.sums,
+            all_reduce_sum=run.ranks.all_reduce_sum,
         )
         loss = sum(result.losses.tolist()) / given.divisor
-        for what, number in (("the loss", loss), ("a gradient", result.gradient_norm.item())):
+        for name, number in (("the loss", loss), ("a gradient", result.gradient_norm.item())):
             if not math.isfinite(number):
                 raise UserError(
-                    f"step {step}, epoch {progress.epoch + 1}, batch {progress.step_in_epoch + 1}: {what} is not "
+                    f"step {step}, epoch {progress.epoch + 1}, batch {progress.step_in_epoch + 1}: {name} is not "
                     "finite; nothing of it was used or saved. Begin a new run with a lower training.learning_rate, or "
                     "training.precision: fp32"
                 )
@@ -163,45 +148,40 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, rep
     if log is not None:
         figures = {"loss": loss, "learning_rate": rate, "tokens_per_second": round(speed), "seconds": round(seconds, 4)}
         log.write({"step": step, "epoch": progress.epoch + 1, **figures})
-    reporter.step(step, loss, speed, *outlook(options, progress, run.last_step))
+    reporter.step(step, loss, speed, *share_done_and_minutes_left(options, progress, run.last_step))
 
 
 def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter: Reporter) -> None:
-    """Validates the model, the average of its weights where there is one, logs it and keeps it. A stop request leaves
-    all that for the next time."""
+    """Validates and saves the model, with averaged weights if it has them. A stop request leaves that for later."""
     check_fit_to_keep(run)
     began, progress = time.monotonic(), run.progress
     with run.average.in_model() if run.average is not None else nullcontext():
         stored = stored_model(run)
         try:
-            with stop.at_once():
-                found = validate(run, stored)
+            with stop.interruptible():
+                loss, scores = validate(run, stored)
         except Interrupted:
             return
-        if not math.isfinite(found.loss):
+        if not math.isfinite(loss):
             raise UserError(
                 f"step {progress.step}: the validation loss is not finite; begin a new run with a lower "
                 "training.learning_rate, or with training.precision: fp32"
             )
-        better, bleu = keep_model(run, stored, found), found.scores.bleu
-        work = {} if progress.flops is None else {"petaflop": round(progress.flops / 1e15, 6)}
-        seconds = round(time.monotonic() - began, 4)
+        better, bleu = keep_model(run, stored, loss, scores), scores.bleu
         if log is not None:
-            figures = {"valid_loss": found.loss, "valid_bleu": round(bleu, 2), **work, "seconds": seconds}
+            work = {} if progress.flops is None else {"petaflop": round(progress.flops / 1e15, 6)}
+            seconds = round(time.monotonic() - began, 4)
+            figures = {"valid_loss": loss, "valid_bleu": round(bleu, 2), **work, "seconds": seconds}
             log.write({"step": progress.step, **figures})
         reporter.line(
-            f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {found.loss:.3f}  BLEU {bleu:.2f}"
+            f"step {progress.step:,}  epoch {progress.epoch + 1}  valid loss {loss:.3f}  BLEU {bleu:.2f}"
             f"{'  best' if better else ''}  {run.minutes():.1f} min"
         )
 
 
 def _save(run: Run, log: RunLog | None) -> tuple[int, int]:
+    """Saves the run after its log. Returns its step and its last validated step."""
     if log is not None:
-        log.settle()
+        log.sync()
     save_run(run)
-    return _place(run.progress)
-
-
-def _place(progress: Progress) -> tuple[int, int]:
-    """What is different where something happened since the last checkpoint; (0, 0) where nothing ever did."""
-    return progress.step, progress.validated_step
+    return run.progress.step, run.progress.validated_step

@@ -8,10 +8,7 @@ from headway.model.packing import Packed
 
 
 class TranslationLoss(nn.Module):
-    """A model with its loss: ids in, loss out.
-
-    Everything happens inside `forward`, because wrappers for many devices (DDP, FSDP2) see only that.
-    """
+    """A model with its loss, all in `forward`, because wrappers for many devices (DDP, FSDP2) see only that."""
 
     def __init__(self, model: Transformer, label_smoothing: float = 0.0) -> None:
         super().__init__()
@@ -19,24 +16,18 @@ class TranslationLoss(nn.Module):
         self.label_smoothing = label_smoothing
 
     def forward(
-        self,
-        source: Packed,
-        target: Packed,
-        labels: Tensor,
-        weights: Tensor | None = None,
-        risk: Tensor | None = None,
+        self, source: Packed, target: Packed, labels: Tensor, weights: Tensor | None = None, risk: Tensor | None = None
     ) -> Tensor:
         """Sum of the losses of a batch, in nats. source: tokens with <eos>. target: <bos> and the tokens except the
-        last. labels: for each target token the next one, (rows, target length), with padding where there is none.
-        weights: of each label, (rows, target length), for a weighted sum of plain cross-entropies. risk: (), what such
-        a sum stands for; the loss has this value, and the gradient of the sum.
+        last. labels: the next token for each target token, (rows, target length), or padding. weights: of each label,
+        (rows, target length), for a weighted sum of cross-entropies. risk: (), a value that replaces this sum's, but
+        not its gradient.
 
-        Label smoothing, like dropout, applies only in training: in evaluation mode the loss is the plain cross-entropy.
+        Label smoothing, like dropout, applies only in training mode, and only without weights.
         """
         output = self.model.output
-        hidden = self.model.packed_hidden_states(source, target)
         loss = output_cross_entropy(
-            hidden.flatten(0, 1),
+            self.model.packed_hidden_states(source, target).flatten(0, 1),
             output.weight,
             output.bias,
             labels.flatten(),

@@ -20,15 +20,14 @@ from headway.evaluation import sentence_bleu
 from headway.model import Transformer
 from headway.recipe.sizes import forward_work, work_of_step
 from headway.text.tokenizer import Tokenizer
-from headway.training.ranks import Alone
+from headway.training.ranks import SingleProcess
 from headway.training.step import Batches, StepBatches, WeightedBatch, on_device
 
 ROUNDING = 1e-9
-"""A smaller difference of risks is rounding."""
 EXTRA_TOKENS = 10
 """A sample may have twice as many tokens as the reference and this many more. A longer one is cut off."""
 EMPTY = MicroBatch(1, 1, [[]])
-"""Without a pair, for a rank that has fewer micro-batches than another."""
+"""A micro-batch without a pair, for a rank that has fewer than another."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,10 @@ class WeightedPairs:
     source: list[NDArray[np.int64]]
     target: list[NDArray[np.int64]]
     weights: list[NDArray[np.float32]]
-    """Of each token of a translation, and of its end."""
+    """One for each token of a translation and for its end."""
 
     def add(self, source: NDArray[np.int64], sample: Hypothesis, weight: float) -> None:
-        """The end of a sample that was cut off wasn't drawn, and weighs nothing."""
+        """Adds a sample. The end of one that was cut off wasn't drawn, so its weight is 0."""
         self.source.append(source)
         self.target.append(np.array(sample.ids, dtype=np.int64))
         self.weights.append(np.full(len(sample.ids) + 1, weight, dtype=np.float32))
@@ -49,8 +48,7 @@ class WeightedPairs:
             self.weights[-1][-1] = 0.0
 
     def micro_batches(self, mean_lengths: tuple[float, float], budget: int) -> list[MicroBatch]:
-        """All pairs, in micro-batches of up to `budget` places. mean_lengths: of the training corpus, so that rows have
-        its shape."""
+        """All pairs, in micro-batches of up to `budget` places. mean_lengths: of the training corpus."""
         if not self.source:
             return []
         source, target = (np.array([len(ids) + 1 for ids in side]) for side in (self.source, self.target))
@@ -61,27 +59,24 @@ class WeightedPairs:
 
 @dataclass(frozen=True)
 class RiskSampler:
-    """Samples translations of training sentences, and weighs them."""
+    """Samples translations of training sentences, and weights them."""
 
     model: Transformer
     tokenizer: Tokenizer
-    """Of the target language."""
     train: Batches
     tokenize: str
-    """sacreBLEU's, for BLEU."""
     count: int
-    """Samples of each sentence, at least 2."""
+    """Samples of each sentence."""
     seed: int
     dtype: torch.dtype
-    """Of matrix products in sampling."""
 
-    def step(self, micro_batches: list[MicroBatch], number: int, ranks: Alone) -> StepBatches:
-        """Samples of all sentences in the rank's share of the micro-batches. `number` is the step's: the same model
-        draws the same samples in it. Samples as good as their baseline are left out. Each weight says how much likelier
-        a token should become. The losses of the batches add up to the sum of the risks of all samples."""
-        corpus = self.train.corpus
-        pairs = [pair for one in ranks.mine(micro_batches) for pair in one.pairs]
-        drawn = self._drawn(pairs, number)
+    def step(self, micro_batches: list[MicroBatch], number: int, ranks: SingleProcess) -> StepBatches:
+        """Samples for the rank's share of the micro-batches of step `number`; the same model draws the same samples in
+        it. Each sample is weighted by how much better it is than its baseline; equally good ones are left out. The
+        losses of the batches add up to the risks of all samples."""
+        corpus, config = self.train.corpus, self.model.config
+        pairs = [pair for one in ranks.local_micro_batches(micro_batches) for pair in one.pairs]
+        drawn = self._sample(pairs, number)
         risks = np.array([self._risks(*one) for one in zip(pairs, drawn, strict=True)]).reshape(-1, self.count)
         weights = (risks.mean(axis=1, keepdims=True) - risks) * self.count / (self.count - 1)
         samples = WeightedPairs([], [], [])
@@ -90,17 +85,20 @@ class RiskSampler:
                 if abs(weight) > ROUNDING:
                     samples.add(corpus.source[pair], one, weight)
         planned = samples.micro_batches(corpus.mean_lengths, self.train.tokens_per_micro_batch)
-        most = int(*ranks.highest(max(1, len(planned))))
+        most = int(*ranks.all_reduce_max(max(1, len(planned))))
         planned += [EMPTY] * (most - len(planned))
-        work = self._work_of_drawing(pairs, drawn) + work_of_step(self.model.config, planned)
+        source_tokens = self.count * sum(len(corpus.source[pair]) + 1 for pair in pairs)
+        target_tokens = sum(len(one.ids) + 1 for of_pair in drawn for one in of_pair)
+        work = sum(forward_work(config, source_tokens, target_tokens, *corpus.mean_lengths))
+        work += work_of_step(config, planned)
         risk_of_batches = [float(risks.sum()), *[0.0] * (most - 1)]
         return StepBatches(
             batches=[self._weighted(samples, *one) for one in zip(planned, risk_of_batches, strict=True)],
             divisor=self.count * sum(len(one.pairs) for one in micro_batches),
-            work=ranks.sums(torch.tensor(work, device=self.train.device)).item(),
+            work=ranks.all_reduce_sum(torch.tensor(work, device=self.train.device)).item(),
         )
 
-    def _drawn(self, pairs: Sequence[int], number: int) -> list[list[Hypothesis]]:
+    def _sample(self, pairs: Sequence[int], number: int) -> list[list[Hypothesis]]:
         """The samples of each pair's source. Leaves the model in evaluation mode."""
         config, corpus = self.model.config, self.train.corpus
         engine = TorchEngine(self.model.eval(), self.tokenizer.never_generated, self.dtype)
@@ -108,12 +106,6 @@ class RiskSampler:
         options = SearchOptions(beam_size=1, n_best=self.count, sample=Sampling(seed=(self.seed << 32) + number))
         caps = [min(2 * len(corpus.target[pair]) + EXTRA_TOKENS, config.max_length - 1) for pair in pairs]
         return searcher.search([corpus.source[pair].tolist() for pair in pairs], options, caps, [[] for _ in pairs])
-
-    def _work_of_drawing(self, pairs: Sequence[int], drawn: Sequence[Sequence[Hypothesis]]) -> float:
-        corpus = self.train.corpus
-        sources = self.count * sum(len(corpus.source[pair]) + 1 for pair in pairs)
-        targets = sum(len(one.ids) + 1 for of_pair in drawn for one in of_pair)
-        return sum(forward_work(self.model.config, sources, targets, *corpus.mean_lengths))
 
     def _risks(self, pair: int, samples: Sequence[Hypothesis]) -> list[float]:
         decode = self.tokenizer.decode

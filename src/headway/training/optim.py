@@ -1,4 +1,4 @@
-"""Adam with the paper's constants (section 5.3), and Muon, which updates the matrices of the layers otherwise."""
+"""Adam with the paper's constants (section 5.3), and Muon for the matrices of the layers."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ BETA1 = 0.9
 EPSILON = 1e-9
 MOMENTUM = 0.95
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
-"""Of Newton and Schulz's iteration: singular values end near 1, between 0.7 and 1.2, after few rounds."""
+"""For Newton and Schulz's iteration: singular values end near 1, between 0.7 and 1.2, after few rounds."""
 LIKE_ADAM = 0.2
 """Root mean square of an update of Adam's, as a share of the learning rate (Liu et al., 2025)."""
 
@@ -21,11 +21,8 @@ LIKE_ADAM = 0.2
 def make_optimizers(
     model: Transformer, name: OptimizerName, beta2: float, dtype: torch.dtype = torch.float32
 ) -> list[torch.optim.Optimizer]:
-    """The optimizers of a model, each for some of its weights; the learning rate is set anew before each step.
-
-    adam: one for all. muon: Muon for the matrices of encoder and decoder layers, Adam for embeddings, biases and
-    normalisation. beta2: of Adam. dtype: of Muon's matrix products.
-    """
+    """The optimizers of a model, whose learning rate is set before each step: Adam, with `muon` only for embeddings,
+    biases and normalisation, and Muon for the matrices of the layers. beta2: of Adam. dtype: of Muon's products."""
     matrices = layer_matrices(model) if name == "muon" else []
     chosen = set(matrices)
     others = [parameter for parameter in model.parameters() if parameter not in chosen]
@@ -34,7 +31,7 @@ def make_optimizers(
 
 
 def state_like(optimizer: torch.optim.Optimizer, parameter: Tensor) -> dict[str, Tensor]:
-    """Tensors of the shapes of all that an optimizer of these remembers of a weight."""
+    """Tensors with the shapes of an optimizer's state of a weight."""
     if isinstance(optimizer, Muon):
         return {"momentum": parameter}
     return {"step": torch.zeros((), dtype=torch.float32), "exp_avg": parameter, "exp_avg_sq": parameter}
@@ -45,12 +42,11 @@ class Muon(torch.optim.Optimizer):
     their part in the gradient (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/). The updates are as
     large as Adam's, so both use one learning rate (Liu et al., 2025, https://arxiv.org/abs/2502.16982).
 
-    `torch.optim.Muon` does the same for one matrix after the other. Here those of a shape are processed together, and
-    `found_inf` leaves a step out on the device, as in fused optimizers.
+    `torch.optim.Muon` does the same for one matrix after the other. Here matrices of a shape are processed together,
+    and `found_inf`, 1.0, skips the next step on the device, as in fused optimizers.
     """
 
     found_inf: Tensor
-    """(): 1.0 leaves the next step out."""
 
     def __init__(self, matrices: Iterable[nn.Parameter], dtype: torch.dtype) -> None:
         super().__init__(matrices, {"lr": 0.0})
@@ -60,30 +56,29 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # no closure
         (group,) = self.param_groups
-        shapes: dict[tuple[int, int], list[nn.Parameter]] = {}
+        shapes: dict[tuple[int, ...], list[nn.Parameter]] = {}
         for matrix in group["params"]:
             if matrix.grad is not None:
-                rows, columns = matrix.shape
-                shapes.setdefault((min(rows, columns), max(rows, columns)), []).append(matrix)
+                shapes.setdefault(tuple(sorted(matrix.shape)), []).append(matrix)
         for (_, length), matrices in shapes.items():
-            broken = self.found_inf.to(matrices[0].device).bool()
+            skipped = self.found_inf.to(matrices[0].device).bool()
             updates = []
             for matrix in matrices:
                 assert matrix.grad is not None
-                momentum = self.state[matrix].get("momentum")
-                if momentum is None:
-                    momentum = self.state[matrix]["momentum"] = torch.zeros_like(matrix)
-                gradient = torch.where(broken, momentum, matrix.grad)  # leaves the momentum as it was
+                if "momentum" not in self.state[matrix]:
+                    self.state[matrix]["momentum"] = torch.zeros_like(matrix)
+                momentum = self.state[matrix]["momentum"]
+                gradient = torch.where(skipped, momentum, matrix.grad)  # leaves the momentum as it was
                 momentum.lerp_(gradient, 1 - MOMENTUM)
                 updates.append(_wide(gradient.lerp(momentum, MOMENTUM)))
-            size = -LIKE_ADAM * length**0.5 * group["lr"] * ~broken
+            size = -LIKE_ADAM * length**0.5 * group["lr"] * ~skipped
             for matrix, update in zip(matrices, orthogonalized(torch.stack(updates), self.dtype), strict=True):
                 _wide(matrix).add_(update * size)
 
 
 def orthogonalized(matrices: Tensor, dtype: torch.dtype) -> Tensor:
-    """The nearest matrices with orthonormal rows, roughly. (n, rows, columns), rows <= columns -> the same shape in
-    `dtype`, which the products have, too."""
+    """The nearest matrices with orthonormal rows, roughly: (n, rows, columns), rows <= columns -> the same shape.
+    dtype: of the products and the result."""
     a, b, c = COEFFICIENTS
     x = (matrices / torch.linalg.vector_norm(matrices, dim=(1, 2), keepdim=True).clamp(min=1e-7)).to(dtype)
     for _ in range(MUON_ROUNDS):
@@ -93,5 +88,5 @@ def orthogonalized(matrices: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _wide(matrix: Tensor) -> Tensor:
-    """It, or its transpose if it has more rows than columns."""
+    """The matrix, or its transpose if it has more rows than columns."""
     return matrix if matrix.size(0) <= matrix.size(1) else matrix.mT

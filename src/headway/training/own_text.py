@@ -1,6 +1,6 @@
-"""A run on text alone, from the files to the recipe: parts are set apart, and a recipe is chosen for them.
+"""A run on text without a recipe: parts of the text are set apart, and a recipe is chosen for it.
 
-Until the recipe is there, `choosing.json` says what was asked for, and a run that goes on chooses again.
+Until the recipe is there, the request stays in `choosing.json`, and a resumed run chooses again.
 """
 
 from __future__ import annotations
@@ -12,35 +12,39 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headway.data.corpus import CorpusFiles, as_corpus
+from pydantic import TypeAdapter
+
+from headway.data.corpus import as_corpus
 from headway.data.lines import Layout
 from headway.data.split_folder import split_corpus
 from headway.errors import UserError
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
-from headway.recipe.planning import Corpus, work_per_sentence
 from headway.recipe.reading import make_recipe
 from headway.recipe.recipe import Recipe
-from headway.recipe.sizes import count, on_meta
+from headway.recipe.sizes import count, forward_work
 from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
 from headway.training.finishing import SHARE_OF_END
 from headway.training.loop import take_step
-from headway.training.ranks import Alone
+from headway.training.ranks import SingleProcess
 from headway.training.reporter import Reporter
 from headway.training.run_directory import ASKED, only_trainer, write_recipe
 from headway.training.start import start
 
 CHOICES = "choices.txt"
-"""The file with the reasons of a run's recipe."""
 TEXT = "text"
-"""The folder with the parts of the text."""
-FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
-"""For training pairs where the parts are not given; untranslated copies go, too, where the languages differ."""
-MINUTES = 30.0
-"""The time of a run, where none is given."""
 MEASURING = "measuring"
 """The folder of a training by which speed is measured."""
+FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
+"""Filters of training pairs if no parts are given, and `copies` if the languages differ."""
+MINUTES = 30.0
+TEXT_KEYS = ("source", "target", "columns", "document")
+"""The fields of a request that decide the parts of the text."""
 MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
+SPEED_OF_SEARCH = 1 / 8
+"""Approximate FLOP/s of greedy search with torch, by those of training."""
+TEACHING = 0.75
+"""Time in which a teacher translates a line, with a beam, but by CTranslate2, by that of greedy search with torch."""
 
 
 @dataclass(frozen=True)
@@ -49,53 +53,43 @@ class RunRequest:
 
     source: list[str]
     target: list[str]
-    """Empty where the source files hold both sides."""
+    """Empty if the source files hold both sides."""
     valid_source: list[str]
-    """Empty where parts are to be set apart."""
+    """Empty if parts are to be set apart."""
     valid_target: list[str]
     columns: tuple[int, int] | None
-    """Of source and target in .tsv files, from 0."""
+    """Columns of source and target in .tsv files, from 0."""
     document: Layout | None
     """The place in a line that names its document."""
     overrides: list[str]
     minutes: float
     fast: bool
 
-    @property
-    def text(self) -> tuple[Any, ...]:
-        """The fields that decide which parts there are."""
-        return self.source, self.target, self.columns, self.document
-
     @classmethod
     def read(cls, run: Path) -> RunRequest:
-        """The request of the run in the folder."""
-        found = read_json(run / ASKED)
-        columns, document = found["columns"], found["document"]
-        return cls(**{**found, "columns": columns and tuple(columns), "document": document and Layout(**document)})
+        return TypeAdapter(cls).validate_python(read_json(run / ASKED))
 
 
 def choose_for(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
-    """Makes the folder of a run, with its text and its recipe, which it returns. began: when the minutes began, by
-    `time.monotonic`. Raises UserError, and leaves no folder then that wasn't there."""
+    """Makes the folder of a run, with its text and its recipe, and returns the recipe. began: the start of the minutes,
+    by `time.monotonic`. Raises UserError, and then removes a folder that is new."""
     is_new = not run.exists()
     with only_trainer(run):
-        return _chosen_alone(asked, run, began, tell, is_new=is_new)
+        try:
+            shutil.rmtree(run / MEASURING, ignore_errors=True)  # of a process that was killed
+            if (run / ASKED).exists():
+                before = RunRequest.read(run)
+                if any(getattr(before, name) != getattr(asked, name) for name in TEXT_KEYS):
+                    shutil.rmtree(run / TEXT, ignore_errors=True)
+            write_json(run / ASKED, asdict(asked))
+            return _choose(asked, run, began, tell)
+        except UserError:
+            if is_new:
+                shutil.rmtree(run)
+            raise
 
 
-def _chosen_alone(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None], *, is_new: bool) -> Recipe:
-    try:
-        shutil.rmtree(run / MEASURING, ignore_errors=True)  # of a process that was killed
-        if (run / ASKED).exists() and RunRequest.read(run).text != asked.text:
-            shutil.rmtree(run / TEXT, ignore_errors=True)
-        write_json(run / ASKED, asdict(asked))
-        return _chosen(asked, run, began, tell)
-    except UserError:
-        if is_new:
-            shutil.rmtree(run)
-        raise
-
-
-def _chosen(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
+def _choose(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
     data = _data(asked, run, tell)
     section = make_recipe({"data": data}, [*asked.overrides, ENDLESS], "command line").data
     text = TrainingText.of([section.files_of(corpus) for corpus in section.corpora])
@@ -123,7 +117,7 @@ def _chosen(asked: RunRequest, run: Path, began: float, tell: Callable[[str], No
 
 
 def _data(asked: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
-    """The recipe's section, with the parts that are given or set apart."""
+    """The section `data` of the recipe, with the parts that are given or set apart."""
     given = {"source": asked.source, "target": asked.target}
     section = make_recipe({"data": {"train": given, "valid": given}}, [*asked.overrides, ENDLESS], "command line").data
     languages = section.source_language, section.target_language
@@ -134,38 +128,37 @@ def _data(asked: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str
     tell(split.summary())
     parts = {"train": split.train, "valid": split.valid, "held_out": split.test}
     return {
-        **{name: _files(part) for name, part in parts.items() if part is not None},
+        **{
+            name: {"source": list(map(str, part.sources)), "target": list(map(str, part.targets))}
+            for name, part in parts.items()
+            if part is not None
+        },
         "filters": {**FILTERS, "copies": languages[0] != languages[1]},
         "source_language": languages[0],
         "target_language": languages[1],
     }
 
 
-def _files(corpus: CorpusFiles) -> dict[str, list[str]]:
-    return {"source": list(map(str, corpus.sources)), "target": list(map(str, corpus.targets))}
-
-
 def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
     """Trains for some seconds in a folder that is made for that. Raises UserError."""
     began = time.monotonic()
-    run = start(recipe, folder, lambda _: None, Alone())
+    run = start(recipe, folder, lambda _: None, SingleProcess())
     before = time.monotonic() - began
-    run.progress.flops = 0.0  # of these steps alone, whatever a model to start from took
+    run.progress.flops = 0.0  # of these steps alone
     steps, seconds = (step for epoch in range(10**9) for step in run.train.plan.steps(epoch)), list[float]()
     while len(seconds) < UNMEASURED_STEPS + 1 or sum(seconds[UNMEASURED_STEPS:]) < MEASURED_SECONDS:
         began = time.monotonic()
         take_step(run, next(steps), None, Reporter(quiet=True))
         seconds.append(time.monotonic() - began)
-    source, target = run.data.train.mean_lengths
-    corpus = Corpus(len(run.data.train), len(run.data.train), (source + 1, target + 1), 0)
-    beginning, parts = run.train.plan.beginning()
+    seconds_of_step = sum(seconds[UNMEASURED_STEPS:]) / (len(seconds) - UNMEASURED_STEPS)
+    lengths = [length + 1 for length in run.data.train.mean_lengths]
+    lines_of_step = run.progress.flops / len(seconds) / sum(forward_work(run.model.config, *lengths, *lengths))
+    seconds_of_line = seconds_of_step / lines_of_step / SPEED_OF_SEARCH
     return TrainingSpeed(
-        seconds_of_step=sum(seconds[UNMEASURED_STEPS:]) / (len(seconds) - UNMEASURED_STEPS),
+        seconds_of_step=seconds_of_step,
         seconds_before=before,
-        steps_of_epoch=len(beginning) * parts,
-        corpus=corpus,
-        parameters=count(on_meta(run.model.config).parameters()),
-        work_of_line=work_per_sentence(run.model.config, corpus, 1),
-        work_of_step=run.progress.flops / len(seconds),
-        lines=len(run.data.valid_texts),
+        seconds_of_validation=len(run.data.valid_texts) * seconds_of_line,
+        seconds_of_teaching=TEACHING * len(run.data.train) * seconds_of_line,
+        steps_of_epoch=run.steps_per_epoch,
+        parameters=count(run.model.parameters()),
     )

@@ -1,5 +1,5 @@
-"""Signals and processes: a run is stopped by a signal, after the step that it is in, and saved; `headway train
---processes N` starts and watches the ranks of a training on one machine."""
+"""Signals and processes: a signal stops a run after its current step, saved; `headway train --processes N` starts and
+watches the ranks of a training on one machine."""
 
 import os
 import signal
@@ -29,33 +29,32 @@ class Interrupted(Exception):
 
 
 class StopRequests:
-    """Signals that ask a run to stop; none comes in until they are listened to."""
+    """Signals that ask a run to stop. A call returns the signal that came, if one did."""
 
     def __init__(self, *, alone: bool = True) -> None:
         """alone: not one of several ranks, which stop only together."""
         self._alone = alone
         self._received: int | None = None
-        self._at_once = False
+        self._interruptible = False
 
     def __call__(self) -> int | None:
-        """The signal that came, if one did."""
         return self._received
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Meanwhile SIGINT, SIGTERM and, where nobody ignores it, SIGHUP are requests; a second one acts as if nobody
-        listened. What a handler interrupts may be in the midst of anything, so it prints nothing."""
+        """Takes SIGINT, SIGTERM and, unless it is ignored, SIGHUP as requests. A second signal has its default effect.
+        The handler prints nothing, because it may interrupt a print."""
         previous = {}
 
-        def remember(number: int, frame: Any) -> None:
+        def receive(number: int, frame: Any) -> None:
             self._received = number
             signal.signal(number, previous[number])
-            if self._at_once:
+            if self._interruptible:
                 raise Interrupted(number)
 
         for number in SIGNALS:
-            if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` has it
-                previous[number] = signal.signal(number, remember)
+            if signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` sets it
+                previous[number] = signal.signal(number, receive)
         try:
             yield
         finally:
@@ -63,24 +62,24 @@ class StopRequests:
                 signal.signal(number, handler)
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """Meanwhile a request is not remembered alone, but raises Interrupted there and then: for what may end
-        anywhere, because it changes nothing. One of several ranks only remembers it."""
-        self._at_once = self._alone
+    def interruptible(self) -> Iterator[None]:
+        """Lets a request raise Interrupted immediately, for work that may end anywhere. With several ranks it does
+        nothing."""
+        self._interruptible = self._alone
         try:
-            if self._at_once and (number := self()) is not None:
-                raise Interrupted(number)
+            if self._interruptible and self._received is not None:
+                raise Interrupted(self._received)
             yield
         finally:
-            self._at_once = False
+            self._interruptible = False
 
 
 def launch(arguments: Sequence[str], count: int) -> int:
-    """Runs `headway` with these arguments as `count` ranks, forwards signals, and returns the exit code: that of the
-    first rank that failed, or 0. The first rank's standard error is shown at once, another rank's only if the training
-    fails."""
-    ends = os.pipe()
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
+    """Runs `headway` with these arguments as `count` ranks and forwards signals. Returns the exit code of the first
+    rank that failed, or 0. Shows the first rank's standard error, and another rank's only if the training fails."""
+    pipe = os.pipe()
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), PARENT: str(pipe[0])}
+    shared |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
     ranks: list[tuple[subprocess.Popen[bytes], IO[bytes] | None]] = []
 
     def forward(number: int, _: Any) -> None:
@@ -90,16 +89,15 @@ def launch(arguments: Sequence[str], count: int) -> int:
     handlers = {number: signal.signal(number, forward) for number in SIGNALS}
     try:
         for rank in range(count):
-            of_rank = {"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(count), PARENT: str(ends[0])}
-            complaints = tempfile.TemporaryFile() if rank else None  # noqa: SIM115 closed with this process
+            errors = tempfile.TemporaryFile() if rank else None  # noqa: SIM115 closed with this process
             process = subprocess.Popen(
                 [sys.executable, "-m", "headway", *arguments],
-                env={**os.environ, **place, **of_rank},
-                stderr=complaints,
-                pass_fds=[ends[0]],
+                env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                stderr=errors,
+                pass_fds=[pipe[0]],
                 start_new_session=True,  # a signal of the terminal reaches the ranks once, forwarded by this process
             )
-            ranks.append((process, complaints))
+            ranks.append((process, errors))
         return _watch(ranks)
     finally:
         for process, _ in ranks:
@@ -107,24 +105,23 @@ def launch(arguments: Sequence[str], count: int) -> int:
             process.wait()
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for end in ends:
+        for end in pipe:
             os.close(end)
 
 
 def end_with_parent() -> None:
     """Sends this process SIGTERM when the process that launched it dies. Does nothing if `launch` didn't start it."""
-    end = os.environ.get(PARENT)
-    if end is None:
-        return
+    if (end := os.environ.get(PARENT)) is not None:
 
-    def wait() -> None:
-        os.read(int(end), 1)  # nothing is ever written
-        os.kill(os.getpid(), signal.SIGTERM)
+        def wait() -> None:
+            os.read(int(end), 1)  # nothing is ever written
+            os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=wait, daemon=True).start()
+        threading.Thread(target=wait, daemon=True).start()
 
 
 def _watch(ranks: Sequence[tuple[subprocess.Popen[bytes], IO[bytes] | None]]) -> int:
+    """Waits for all ranks. After `GRACE` seconds from a failure it kills the others."""
     failed, deadline = None, 0.0
     while running := [process for process, _ in ranks if process.poll() is None]:
         if failed is None:
@@ -135,12 +132,12 @@ def _watch(ranks: Sequence[tuple[subprocess.Popen[bytes], IO[bytes] | None]]) ->
                 process.kill()
         time.sleep(0.05)
     failed = failed or next((process for process, _ in ranks if process.returncode), None)
-    lead = ranks[0][0]
-    if lead.returncode not in [128 + number for number in SIGNALS]:
-        for process, complaints in ranks[1:]:
-            if complaints is not None and (process is failed or lead.returncode < 0):
-                complaints.seek(0)
-                sys.stderr.write(complaints.read().decode("utf-8", "replace"))
+    lead = ranks[0][0].returncode
+    if lead not in [128 + number for number in SIGNALS]:
+        for process, errors in ranks[1:]:
+            if errors is not None and (process is failed or lead < 0):
+                errors.seek(0)
+                sys.stderr.write(errors.read().decode("utf-8", "replace"))
                 break
     if failed is None:
         return 0

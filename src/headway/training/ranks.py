@@ -1,7 +1,7 @@
 """The processes that train one model together. Each is a rank. A single process is a rank that does all the work.
 
-The loop asks here wherever the ranks must act as one. All ranks take the same turns: the same number of passes per
-step, the same exchanges in the same order. The first rank leads: it alone writes the run directory.
+All ranks run the same loop and communicate in the same order, with as many micro-batches per step. The first rank
+leads: it alone writes the run directory.
 """
 
 import os
@@ -25,9 +25,9 @@ from headway.errors import UserError
 
 Item = TypeVar("Item")
 PATIENCE = timedelta(days=7)
-"""How long ranks wait for each other, because preparing a corpus may take days. A dead rank is noticed at once."""
+"""Timeout of ranks that wait for each other: preparing a corpus may take days, and a dead rank is noticed at once."""
 MEETING = timedelta(minutes=30)
-"""How long ranks wait at the start until all are there."""
+"""Timeout of the start, until all ranks are there."""
 _LOST = re.compile(r"gloo|nccl|connection (closed|reset|refused)|broken pipe|socket", re.IGNORECASE)
 
 
@@ -35,8 +35,8 @@ class LeadFailed(Exception):
     """The first rank could not begin, and has reported why."""
 
 
-class Alone:
-    """A single process."""
+class SingleProcess:
+    """A training in one process."""
 
     number = 0
     count = 1
@@ -46,7 +46,7 @@ class Alone:
         """Whether this is the rank that writes."""
         return self.number == 0
 
-    def mine(self, micro_batches: list[MicroBatch]) -> list[MicroBatch]:
+    def local_micro_batches(self, micro_batches: list[MicroBatch]) -> list[MicroBatch]:
         """This rank's share of a step. All ranks have the same number of micro-batches, of the same shapes."""
         return share_of_step(micro_batches, self.number, self.count)
 
@@ -54,19 +54,19 @@ class Alone:
         """This rank's items: with n ranks every n-th, from the rank's own number on."""
         return items[self.number :: self.count]
 
-    def joined(self, part: Sequence[Item]) -> list[Item]:
+    def all_gather(self, part: Sequence[Item]) -> list[Item]:
         """All items in their original order, from the parts of all ranks."""
         return list(part)
 
-    def exchanging(self, loss_of: nn.Module) -> nn.Module:
+    def wrap_ddp(self, loss_of: nn.Module) -> nn.Module:
         """The module wrapped so that its gradients are averaged over all ranks."""
         return loss_of
 
-    def sums(self, values: Tensor) -> Tensor:
+    def all_reduce_sum(self, values: Tensor) -> Tensor:
         """The sum over all ranks, element by element."""
         return values
 
-    def highest(self, *values: float) -> tuple[float, ...]:
+    def all_reduce_max(self, *values: float) -> tuple[float, ...]:
         """The highest value on any rank, for each value."""
         return values
 
@@ -81,7 +81,7 @@ class Alone:
         yield
 
 
-class Together(Alone):
+class DistributedProcess(SingleProcess):
     """One of several processes on one machine or many, started by `torchrun` or by `headway train --processes`."""
 
     def __init__(self) -> None:
@@ -89,34 +89,34 @@ class Together(Alone):
         if torch.cuda.is_available():
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
         store, self.number, self.count = next(rendezvous("env://", timeout=MEETING))
-        store = PrefixStore(common_word(store, self.number, self.count), store)
+        store = PrefixStore(shared_prefix(store, self.number, self.count), store)
         backend = "nccl" if torch.cuda.is_available() else "gloo"
         distributed.init_process_group(backend, store=store, rank=self.number, world_size=self.count)
         self._patient = distributed.new_group(backend="gloo", timeout=PATIENCE)
 
-    def joined(self, part: Sequence[Item]) -> list[Item]:
+    def all_gather(self, part: Sequence[Item]) -> list[Item]:
         parts: list[list[Item]] = [[]] * self.count
         distributed.all_gather_object(parts, list(part), group=self._patient)
         return [parts[place % self.count][place // self.count] for place in range(sum(map(len, parts)))]
 
-    def exchanging(self, loss_of: nn.Module) -> nn.Module:
+    def wrap_ddp(self, loss_of: nn.Module) -> nn.Module:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # newer versions of torch split an option in two
             return DistributedDataParallel(loss_of, broadcast_buffers=False, gradient_as_bucket_view=True)
 
-    def sums(self, values: Tensor) -> Tensor:
+    def all_reduce_sum(self, values: Tensor) -> Tensor:
         values = values.clone()
         distributed.all_reduce(values)
         return values
 
-    def highest(self, *values: float) -> tuple[float, ...]:
+    def all_reduce_max(self, *values: float) -> tuple[float, ...]:
         together = torch.tensor(values, dtype=torch.float64)
         distributed.all_reduce(together, distributed.ReduceOp.MAX, group=self._patient)
         return tuple(together.tolist())
 
     @contextmanager
     def lead_first(self) -> Iterator[None]:
-        if not self.leads and any(self.highest(0.0)):
+        if not self.leads and any(self.all_reduce_max(0.0)):
             raise LeadFailed
         failed = 1.0
         try:
@@ -124,7 +124,7 @@ class Together(Alone):
             failed = 0.0
         finally:
             if self.leads:
-                self.highest(failed)
+                self.all_reduce_max(failed)
 
     @contextmanager
     def watching(self, run: Path) -> Iterator[None]:
@@ -138,7 +138,7 @@ class Together(Alone):
             ) from None
 
 
-def common_word(store: Store, rank: int, ranks: int) -> str:
+def shared_prefix(store: Store, rank: int, ranks: int) -> str:
     """A prefix for keys in the store that only these processes share.
 
     When `torchrun` restarts ranks, they get the store of the previous ranks, which still holds their addresses. So each
@@ -148,24 +148,24 @@ def common_word(store: Store, rank: int, ranks: int) -> str:
     name = uuid4().hex
     if rank:
         store.set(f"seat {rank}", name)
-        word = store.get(f"word for {name}").decode()
-        store.set(f"answer to {word} of {rank}", "")
-        return word
+        prefix = store.get(f"prefix for {name}").decode()
+        store.set(f"answer to {prefix} of {rank}", "")
+        return prefix
     silent = list(range(1, ranks))
     while silent:
         for other in silent:
-            store.set(f"word for {store.get(f'seat {other}').decode()}", name)
+            store.set(f"prefix for {store.get(f'seat {other}').decode()}", name)
         time.sleep(0.05)
         silent = [other for other in silent if not store.check([f"answer to {name} of {other}"])]
     return name
 
 
-def join() -> Alone:
+def join_ranks() -> SingleProcess:
     """This process as one of the ranks that the environment describes. Raises UserError if the ranks don't meet."""
     if int(os.environ.get("WORLD_SIZE", "1")) <= 1:
-        return Alone()
+        return SingleProcess()
     try:
-        return Together()
+        return DistributedProcess()
     except (RuntimeError, ValueError) as error:
         fault = str(error).partition("\n")[0]
         raise UserError(

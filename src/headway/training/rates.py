@@ -6,8 +6,7 @@ from headway.recipe.recipe import Schedule, TrainingSection
 
 
 def rate_of_step(step: int, options: TrainingSection, d_model: int, last_step: int | None) -> float:
-    """The learning rate of a step, counted from 1, as the recipe asks for it. last_step: of the run, where it is
-    known."""
+    """The learning rate of a step, counted from 1, by the recipe. last_step: of the run, if known."""
     peak = paper_peak(d_model, options.warmup_steps) if options.schedule == "paper" else options.learning_rate or 0.0
     return learning_rate(step, options.schedule, peak, options.warmup_steps, last_step, options.decay_steps)
 
@@ -25,15 +24,16 @@ def learning_rate(
     last_step: int | None = None,
     decay_steps: int | None = None,
 ) -> float:
-    """The rate of a step, counted from 1: a linear warm-up to `peak`, then the schedule, times `decay` over the last
-    `decay_steps` steps.
+    """The rate of a step, counted from 1: a linear warm-up to `peak`, then the schedule. With `paper_peak`, `paper` is
+    equation 3: d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5).
 
-    With `paper_peak`, `paper` is equation 3: d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5).
+    Over the last `decay_steps` steps the rate falls to 0 as 1 - sqrt(share done), which Hägele et al. (2024, "Scaling
+    Laws and Compute-Optimal Training Beyond Fixed Training Durations") found better than a straight line.
     """
     if schedule == "wsd" and decay_steps is None and last_step is not None:
         decay_steps = max(1, last_step // 5)
     if decay_steps is not None and last_step is not None:
-        peak *= decay(step, last_step, decay_steps)
+        peak *= 1.0 - math.sqrt(min(1.0, max(0.0, 1.0 - (last_step - step) / decay_steps)))
     if step <= warmup_steps:
         return peak * step / warmup_steps
     if schedule in ("constant", "wsd"):
@@ -44,10 +44,3 @@ def learning_rate(
         done = (step - warmup_steps) / max(1, last_step - warmup_steps)
         return peak * 0.5 * (1.0 + math.cos(math.pi * min(1.0, done)))
     return peak * math.sqrt(max(1, warmup_steps) / step)
-
-
-def decay(step: int, last_step: int, decay_steps: int) -> float:
-    """The part of its rate that a step keeps: 1 before the last `decay_steps` steps, then 1 - sqrt of their part that
-    is done, which Hägele et al. (2024, "Scaling Laws and Compute-Optimal Training Beyond Fixed Training Durations")
-    found better than a straight line; 0 at the last step."""
-    return 1.0 - math.sqrt(min(1.0, max(0.0, 1.0 - (last_step - step) / decay_steps)))

@@ -1,5 +1,5 @@
-"""The folder of a run: what may be begun in it, what a start that failed has left there, what may change when it goes
-on, and the folders of its stages, each a run of its own in `stages/NAME`."""
+"""The folder of a run: its lock, the checks before a run begins or resumes there, and its stages, each a run of its own
+in `stages/NAME`."""
 
 import os
 import shutil
@@ -14,25 +14,24 @@ from pydantic import ValidationError
 from headway.errors import UserError
 from headway.recipe.reading import MARK, changed_keys, check_name, flattened, is_run, load_recipe
 from headway.recipe.recipe import Recipe, stage_folder
-from headway.storage.atomic import remove_leftovers, write_file, write_json
+from headway.storage.atomic import remove_leftovers, write_file
 from headway.storage.locks import try_lock
 from headway.storage.steps import step_folders
 from headway.training.checkpoint import State, last_checkpoint
 
 ASKED = "choosing.json"
-"""What is asked of a run whose recipe isn't chosen yet (`training.own_text`)."""
+"""The file with the request of a run whose recipe isn't chosen yet (`training.own_text`)."""
 
 
 def is_asked(folder: Path) -> bool:
-    """Whether a run was begun in the folder that has no recipe yet."""
+    """Whether the folder has a run without a recipe yet."""
     return (folder / ASKED).is_file()
 
 
 @contextmanager
 def only_trainer(run: Path, doing: str = "trains") -> Iterator[None]:
-    """Makes the folder and keeps every other trainer out of it as long as this one lives, however that ends. Raises
-    UserError where there is one already. Windows and file systems without locks keep nobody out. doing: what an error
-    says that the other does."""
+    """Makes the folder and locks it as long as this process lives. Raises UserError if another process has the lock.
+    Windows and some file systems have no such locks. doing: what the other process does, for the message."""
     check_name(run)
     run.mkdir(parents=True, exist_ok=True)
     if os.name == "nt":  # opens no folder
@@ -48,7 +47,7 @@ def only_trainer(run: Path, doing: str = "trains") -> Iterator[None]:
 
 
 def refuse_used_folder(run: Path) -> None:
-    """Raises UserError unless a new run can begin here: in a new or empty folder, or where a start has failed."""
+    """Raises UserError unless a new run can begin here: the folder is new, empty, or has a start that failed."""
     if not run.exists():
         return
     if not run.is_dir():
@@ -65,12 +64,12 @@ def has_begun(folder: Path) -> bool:
 
 
 def write_recipe(run: Path, recipe: Recipe) -> None:
-    """Makes the folder a run's."""
+    """Writes `recipe.yaml`, which makes the folder a run directory."""
     write_file(run / "recipe.yaml", (MARK + recipe.to_yaml()).encode("utf-8"))
 
 
 def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
-    """Makes the folder ready and returns its last checkpoint; where there is none, what a failed start left goes."""
+    """Prepares the folder and returns its last checkpoint. Without one, removes what a failed start left."""
     for name in ("models", "checkpoints"):
         (run / name).mkdir(parents=True, exist_ok=True)
         remove_leftovers(run / name)
@@ -87,11 +86,11 @@ def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
 
 @contextmanager
 def removed_where_refused(run: Path) -> Iterator[None]:
-    """Removes a run that a UserError ends before it has anything but its recipe."""
+    """Removes the run directory if a UserError ends the block before it has more than its recipe."""
     try:
         yield
     except UserError:
-        with suppress(OSError):  # what holds something stays
+        with suppress(OSError):  # a folder that isn't empty stays
             for name in ("models", "checkpoints", "stages"):
                 if (run / name).exists():
                     (run / name).rmdir()
@@ -103,14 +102,13 @@ def removed_where_refused(run: Path) -> Iterator[None]:
 
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience", "decay_steps", "save_every", "validate_every")
 CHANGEABLE = {"data.domain", *(f"training.{name}" for name in LIMITS)}
-"""What a resumed run may do otherwise than before."""
+"""Keys that a resumed run may change."""
 
 
 def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
-    """Raises UserError with the list of differences that would make a resumed run another one. `before` is the recipe
-    as it was when the run began, as `model_dump` gives it."""
-    with suppress(ValidationError):  # a key has gone since
-        before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that have come since
+    """Raises UserError with the differences that a resumed run can't have. before: `model_dump` of its recipe."""
+    with suppress(ValidationError):  # a key was removed since
+        before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that were added since
     differing = differing_keys([flattened(before), flattened(after.model_dump(mode="json"))])
     changed = [
         f"{key} ({old} -> {new})"
@@ -122,8 +120,8 @@ def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
 
 
 def check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], notice: Callable[[str], None]) -> None:
-    """Raises UserError for a checkpoint of another run, and says what may make a difference in the last digits. Leaves
-    out the rest of an epoch that was planned otherwise. now: the `conditions` of this process."""
+    """Raises UserError for a checkpoint of another run. Tells which `conditions` changed to those of `now`, and skips
+    the rest of an epoch that another version planned."""
     refuse_changes(state.recipe, recipe)
     before = state.made_with
     if before.get("plan") != now["plan"]:
@@ -137,8 +135,7 @@ def check_same_run(state: State, recipe: Recipe, now: dict[str, str | int], noti
 
 
 def differing_keys(recipes: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The keys, as `section.key`, that are not the same in all recipes, and the value in each; None where it has no
-    such key."""
+    """The keys, as `section.key`, that differ between the recipes, with the value in each; None if it lacks the key."""
     keys = dict.fromkeys(key for recipe in recipes for key in recipe)
     values = {key: [recipe.get(key) for recipe in recipes] for key in keys}
     return {key: of_key for key, of_key in values.items() if any(value != of_key[0] for value in of_key)}
@@ -151,13 +148,12 @@ class RunStage:
     folder: Path
     recipe: Recipe
     is_done: bool
-    """Whether a later one has begun; this one stays as it is then."""
+    """Whether a later one has begun, so that this one stays as it is."""
 
 
 def open_stages(recipe: Recipe, run: Path, notice: Callable[[str], None]) -> list[RunStage]:
-    """The stages of the run in the folder, which is a new one, or goes on. One that has begun keeps its own recipe, but
-    for what `recipe` has otherwise than the run had before. Raises UserError for changes that would make it another
-    run."""
+    """The stages of a run, new or resumed. A stage that has begun keeps its own recipe, except for keys that `recipe`
+    changes. Raises UserError for changes that a resumed run can't have."""
     before = recipe
     if has_begun(run):
         before = load_recipe(run / "recipe.yaml")
@@ -178,14 +174,3 @@ def open_stages(recipe: Recipe, run: Path, notice: Callable[[str], None]) -> lis
             own = load_recipe(folder / "recipe.yaml").changed(changed)
         found.append(RunStage(folder, own, is_done=place < begun))
     return found
-
-
-def name_best_stage(folder: Path, earlier: Sequence[RunStage]) -> None:
-    """Writes `best.json` of the whole run: this stage, in its folder, or the one before it while it has no model."""
-    best = folder.parent.parent / "best.json"
-    if (folder / "best.json").exists():
-        write_json(best, {"stage": folder.name})
-    elif earlier:
-        write_json(best, {"stage": earlier[-1].folder.name})
-    else:
-        best.unlink(missing_ok=True)

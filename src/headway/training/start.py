@@ -1,7 +1,10 @@
-"""Opening a run: a new one from its recipe, one that goes on from its last checkpoint."""
+"""Opens a run, a new one or at its last checkpoint. A new run has random weights, or the weights and the tokenizers of
+an existing model, whose training then counts as work of this run, too."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -10,10 +13,16 @@ from headway.data.journal import Show
 from headway.data.prepare import Notice, prepare, tell_changes
 from headway.data.prepared import PreparedData, read_prepared_for
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
-from headway.model import ModelConfig
+from headway.errors import UserError
+from headway.model import ModelConfig, Transformer
+from headway.model.config import IMPOSSIBLE
+from headway.recipe.inherited import MAY_BE_FEWER, mismatches, tokenizer_section
 from headway.recipe.recipe import Recipe
 from headway.storage import StoredModel, load_model
+from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
+from headway.storage.stored_model import load_named_weights, named_weights
+from headway.text.tokenizer import BOS_ID, UNK_ID
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import (
     Progress,
@@ -24,15 +33,11 @@ from headway.training.checkpoint import (
     read_state,
     seed_rank,
 )
-from headway.training.initial import differences, load_initial_model, make_model, work_before
-from headway.training.loss import TranslationLoss
-from headway.training.minimum_risk import RiskSampler
 from headway.training.optim import make_optimizers
-from headway.training.ranks import Alone
-from headway.training.reporter import check_tensorboard
-from headway.training.run import Run, rate_jumps, take_back_models, tokenization_of, write_best
+from headway.training.ranks import SingleProcess
+from headway.training.run import Run, rate_jumps
 from headway.training.run_directory import RunStage, check_same_run, open_run, removed_where_refused, write_recipe
-from headway.training.step import Batches, TeacherForcing
+from headway.training.saving import remove_models_after, write_best
 from headway.training.synthetic import check_synthetic, write_synthetic
 
 
@@ -40,20 +45,19 @@ def start(
     recipe: Recipe,
     folder: Path,
     notice: Notice,
-    ranks: Alone,
+    ranks: SingleProcess,
     show: Show | None = None,
     earlier: Sequence[RunStage] | None = None,
 ) -> Run:
-    """The run in the folder, ready for its next step. show: is told how the preparing of data comes on, where it is
-    needed. earlier: the stages before this one, where it is one. Raises UserError for what the user can mend, and
-    LeadFailed."""
+    """The run in the folder, ready for its next step. show: is told the progress of preparing data. earlier: the stages
+    before this one, if it is a stage. Raises UserError for what the user can mend, and LeadFailed."""
     options = recipe.training
     device = torch.device(pick_device(options.device))
     dtype = training_dtype(options.precision, device)
     keep_large_allocations(device)
     keep_matrix_kernels(device)
-    if options.tensorboard:
-        check_tensorboard()
+    if options.tensorboard and find_spec("tensorboard") is None:
+        raise UserError("training.tensorboard needs an extra package: pip install 'headway[track]'")
     with ranks.lead_first():
         checkpoint = open_run(folder, notice) if ranks.leads else last_checkpoint(folder / "checkpoints", notice)
         identity = folder.stat()
@@ -64,59 +68,30 @@ def start(
             write_recipe(folder, recipe)
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         with removed_where_refused(folder) if ranks.leads else nullcontext():
-            initial = load_initial_model(recipe, config) if state is None else None
-            for difference in differences(recipe, config, initial) if initial else ():
-                notice(difference)
-            data = data_of_run(recipe, folder, config.max_length, notice, initial, state, show)
+            initial = load_initial_model(recipe, config, notice) if state is None else None
+            data = _data(recipe, folder, config, notice, initial, state, show)
         if ranks.leads and (state is not None or recipe.data.prepared is not None):
             tell_changes(recipe.data, recipe.data.prepared or folder / "data", notice)
-    model = make_model(config, data.source_tokenizer, data.target_tokenizer, initial, options.seed).to(device)
-    loss_of = TranslationLoss(model, options.label_smoothing)
+    model = _new_model(config, data, initial, options.seed).to(device)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    progress = state.progress if state is not None else progress_before(recipe, earlier or [])
-    if checkpoint is not None:
+    if checkpoint is not None and state is not None:
+        progress = state.progress
         load_checkpoint(checkpoint, model, optimizers, average, ranks.number)
         if ranks.leads:
             write_best(folder, progress, options.best_by, earlier)
-            take_back_models(folder, progress.step)
+            remove_models_after(folder, progress.step)
         notice(f"resuming after step {progress.step:,}")
     else:
+        progress = Progress(flops=inherited_flops(recipe, earlier or []))
+        if earlier:
+            last = step_folders(earlier[-1].folder / "checkpoints")[-1]
+            progress.minutes_before = read_state(last).progress.all_minutes
         seed_rank(ranks.number)
-    budget, shares = options.micro_batch_budget, recipe.data.shares_of(data.train.sizes)
-    train = Batches(data.train, device, options.tokens_per_batch, budget, options.seed, shares)
-    objective = TeacherForcing(train, model.config)
-    if options.risk_samples:
-        objective = RiskSampler(
-            model=model,
-            tokenizer=data.target_tokenizer,
-            train=train,
-            tokenize=tokenization_of(recipe),
-            count=options.risk_samples,
-            seed=options.seed,
-            dtype=dtype,
-        )
-    run = Run(
-        folder=folder,
-        identity=identity,
-        recipe=recipe,
-        dtype=dtype,
-        data=data,
-        train=train,
-        valid=Batches(data.valid, device, budget, budget),
-        objective=objective,
-        model=model,
-        loss_of=loss_of,
-        exchanging=ranks.exchanging(loss_of),
-        optimizers=optimizers,
-        average=average,
-        progress=progress,
-        ranks=ranks,
-        earlier=earlier,
-    )
+    run = Run(folder, identity, recipe, dtype, data, model, optimizers, average, progress, ranks, earlier)
     if state is not None and rate_jumps(state.recipe, options, run.steps_per_epoch, progress.step):
         notice("notice: the last step of the run is another one now, so the learning rate jumps")
     if run.last_step is not None and run.last_step <= options.warmup_steps:
@@ -127,31 +102,101 @@ def start(
     return run
 
 
-def data_of_run(
+def _data(
     recipe: Recipe,
     run: Path,
-    max_length: int,
+    config: ModelConfig,
     notice: Notice,
     initial: StoredModel | None,
     state: State | None,
     show: Show | None,
 ) -> PreparedData:
-    """The data that a run reads, from `data.prepared` or from its own folder, which is made where it is missing: with
-    the vocabulary of the model that the run starts from, if there is one, or has come to already. Raises UserError."""
-    prepared, expected = recipe.data.prepared, state and state.data
-    models, options = step_folders(run / "models"), recipe.preparation(max_length)
-    if state is not None and prepared is None and models and not (run / "data").exists():
+    """The data of a run, from `data.prepared` or from its own folder, where it is prepared if it is missing, with the
+    vocabulary of the initial model or of the run's last model. Raises UserError."""
+    prepared, own, expected = recipe.data.prepared, run / "data", state and state.data
+    if state is not None and prepared is None and not own.exists() and (models := step_folders(run / "models")):
         initial = load_model(models[-1])
     tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
+    options, cores = recipe.preparation(config.max_length), torch.get_num_threads()
     if prepared is None:
-        cores, folder = torch.get_num_threads(), run / "data"
-        return prepare(options, folder, notice, write_synthetic, tokenizers, expected, processes=cores, show=show)
+        return prepare(options, own, notice, write_synthetic, tokenizers, expected, processes=cores, show=show)
     if state is None:
         check_synthetic(recipe.data, prepared)
     return read_prepared_for(options, prepared, tokenizers, expected)
 
 
-def progress_before(recipe: Recipe, earlier: Sequence[RunStage]) -> Progress:
-    """Where a run stands before its first step, after earlier stages where it has any."""
-    minutes = read_state(step_folders(earlier[-1].folder / "checkpoints")[-1]).progress.all_minutes if earlier else 0.0
-    return Progress(minutes_before=minutes, flops=work_before(recipe, [(one.folder, one.recipe) for one in earlier]))
+def _new_model(config: ModelConfig, data: PreparedData, initial: StoredModel | None, seed: int) -> Transformer:
+    """A model for the data's vocabularies, with random weights or those of the first layers of `initial`."""
+    torch.manual_seed(seed)
+    sizes = data.source_tokenizer.vocab_size, data.target_tokenizer.vocab_size
+    model = Transformer(replace(config, source_vocab_size=sizes[0], target_vocab_size=sizes[1]))
+    if initial:
+        weights = initial.model.state_dict()
+        model.load_state_dict({name: weights[name] for name in model.state_dict()})
+    return model
+
+
+def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lambda _: None) -> StoredModel | None:
+    """The model of `training.init_from`, if the recipe has one, with all of its layers. config: the recipe's own, but
+    for vocabulary sizes. Raises UserError if the recipe asks for another kind of model, or for more layers."""
+    path = recipe.training.init_from
+    if path is None:
+        return None
+    stored = _trainable(load_model(path))
+    tokenizer = tokenizer_section(stored)
+    del tokenizer["vocab_size"]
+    if differing := mismatches(config.to_dict(), recipe.tokenizer, stored.model.config.to_dict(), tokenizer):
+        raise UserError(f"{path}: can't start this run: {', '.join(differing)}")
+    if missing := set(recipe.data.tags) - set(stored.source_tokenizer.target_tags):
+        raise UserError(f"{path}: has no tag for the target language {min(missing)}")
+    for name in MAY_BE_FEWER:
+        wanted, found = getattr(config, name), getattr(stored.model.config, name)
+        if wanted != found:
+            notice(f"notice: {path}: {name.replace('_', ' ')} 1 to {wanted} of its {found} are taken")
+    return stored
+
+
+def _trainable(stored: StoredModel) -> StoredModel:
+    """The model as training needs it. A decoder that starts with another symbol, as Marian's do with <pad>, starts with
+    <sos>, which gets that symbol's embedding. Pieces that an imported model can't generate, because its vocabulary
+    lacks them, get the row of <unk> and its probability."""
+    config = stored.config
+    model = Transformer(replace(config, bos_id=BOS_ID))
+    load_named_weights(model, named_weights(stored.model), "the model to start from")
+    with torch.no_grad():
+        model.target_embedding.weight[BOS_ID] = model.target_embedding.weight[config.bos_id]
+        if (bias := model.output.bias) is not None:
+            impossible = bias < IMPOSSIBLE / 2
+            impossible[BOS_ID] = False
+            bias[impossible] = bias[UNK_ID]
+    return replace(stored, model=model.eval())
+
+
+def inherited_flops(recipe: Recipe, earlier: Sequence[RunStage] = ()) -> float | None:
+    """FLOPs that training the other models has taken: the one that the run starts from, those that translated its text,
+    and the earlier stages. None if unknown, or if a model is gone.
+
+    Equal models count once. Two that start from the same third one, but aren't stages of one run, both count it.
+    Translating isn't counted.
+    """
+    before = {path for stage in earlier for path in (stage.folder, *_made_with(stage.recipe))}
+    paths = [*(path for path in _made_with(recipe) if path not in before), *(stage.folder for stage in earlier[-1:])]
+    if not all(path.exists() for path in paths):
+        return None
+    work = list({model_fingerprint(path): _flops_of(path) for path in paths}.values())
+    known = [flops for flops in work if flops is not None]
+    return sum(known) if len(known) == len(work) else None
+
+
+def _made_with(recipe: Recipe) -> list[Path]:
+    """The models that the recipe's run starts from, and that translate its text."""
+    start = recipe.training.init_from
+    return [*(synthesis.writer for synthesis in recipe.data.syntheses), *([start] if start else [])]
+
+
+def _flops_of(path: Path) -> float | None:
+    """FLOPs of a run's last checkpoint, which include the steps after its best model, or those that a model states."""
+    for checkpoint in reversed(step_folders(stage_of(path) / "checkpoints")):
+        with suppress(UserError):
+            return read_state(checkpoint).progress.flops
+    return model_info(path)["training_flops"]

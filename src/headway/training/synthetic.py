@@ -1,10 +1,10 @@
-"""One-sided text becomes training pairs: a model translates it.
+"""Synthetic training pairs: a model translates text in one language.
 
-A model of the other direction translates target text (back-translation, Sennrich et al., 2016; drawing the translations
-at random: Edunov et al., 2018). A teacher translates source text (sequence-level distillation, Kim and Rush, 2016).
+A model of the other direction translates target text (back-translation, Sennrich et al., 2016; with sampling: Edunov et
+al., 2018). A teacher translates source text (sequence-level distillation, Kim and Rush, 2016).
 
-The translations are written beside the recipe's other text, once, by the job that `headway translate --resume` is: a
-killed one continues, and a finished one is not repeated.
+The translations are written beside the recipe's other text by the job that `headway translate --resume` is: a killed
+one continues, and a finished one is not repeated.
 """
 
 from collections.abc import Callable
@@ -22,10 +22,12 @@ from headway.translator import Translator
 from headway.translator.job import Job
 from headway.translator.lines import LineOptions, LineTranslator, Written
 
+REMEDY = "delete it, name another file, or make the two files a corpus of data.train"
+
 
 def write_synthetic(data: DataSection, notice: Callable[[str], None], look_around: Callable[[], None]) -> None:
     """Writes the translations of `data.syntheses` that don't exist yet. look_around: called between chunks of lines,
-    and may raise. Raises UserError before it translates, also where a file exists that isn't such a translation."""
+    and may raise. Raises UserError before it translates, also for a file that exists and isn't such a translation."""
     faults = 0
 
     def translate(lines: list[Line]) -> Written:
@@ -37,10 +39,10 @@ def write_synthetic(data: DataSection, notice: Callable[[str], None], look_aroun
 
     for synthesis in data.syntheses:
         _translator(synthesis)  # all are checked before the first translates
-        _jobs(synthesis)
+        _jobs(synthesis, REMEDY)
     for synthesis in data.syntheses:
         translator = _translator(synthesis)
-        for text, job in zip(synthesis.given, _jobs(synthesis), strict=True):
+        for text, job in zip(synthesis.given, _jobs(synthesis, REMEDY), strict=True):
             notice(f"{text}: translated by {synthesis.writer}")
             faults = 0
             job.run(Layout().lines(read_lines(text)), translate, resume=True, notice=notice)
@@ -49,46 +51,38 @@ def write_synthetic(data: DataSection, notice: Callable[[str], None], look_aroun
 
 
 def check_synthetic(data: DataSection, folder: Path) -> None:
-    """For data that were prepared in the folder before: raises UserError where the translations aren't those of the
-    text by the model, as far as models, text and translations still exist."""
+    """Checks data that were prepared in the folder before: raises UserError if translations aren't those of the text by
+    the model, as far as models, text and translations still exist."""
     for synthesis in data.syntheses:
-        if synthesis.writer.exists() and all(file.exists() for file in (*synthesis.given, *synthesis.written)):
+        if all(file.exists() for file in (synthesis.writer, *synthesis.given, *synthesis.written)):
             _jobs(synthesis, f"name another file and another folder than {folder}")
 
 
 def _translator(synthesis: Synthesis) -> LineTranslator:
-    """Raises UserError for a model of the other direction than is needed."""
+    """Loads the model. Raises UserError if it translates in the other direction."""
     translator = Translator.load(synthesis.writer)
     info, (source, target) = translator.info, synthesis.languages
     if (info.source_language, info.target_language) == (target, source) and source != target:
         needed = f"{synthesis.key} needs a model from {source} to {target}"
         raise UserError(f"{synthesis.writer}: translates {target} to {source}; {needed}")
     options = LineOptions(
-        sample=Sampling() if synthesis.sample else None,
+        search={"sample": Sampling() if synthesis.sample else None},
         target_language=target if translator.target_languages else None,
     )
     return LineTranslator(translator, options)
 
 
-def _jobs(
-    synthesis: Synthesis,
-    remedy: str = "delete it, name another file, or make the two files a corpus of data.train",
-) -> list[Job]:
-    """One for each file. Raises UserError for a file that exists and isn't the translation."""
-    jobs = []
+def _jobs(synthesis: Synthesis, remedy: str) -> list[Job]:
+    """A job for each file. Raises UserError for a file that exists and isn't the translation."""
+    jobs, model = [], model_fingerprint(synthesis.writer)
     for text, translations in zip(synthesis.given, synthesis.written, strict=True):
-        job = Job(
-            translations,
-            {
-                "model": model_fingerprint(synthesis.writer),
-                "sample": synthesis.sample,
-                "target_language": synthesis.languages[1],
-                "text": checksum(text),
-            },
-            how_to_continue="the same command",
-            how_to_restart="delete it",
-            state_of=checksum,  # a copy of the folder is as good
-        )
+        identity = {
+            "model": model,
+            "sample": synthesis.sample,
+            "target_language": synthesis.languages[1],
+            "text": checksum(text),
+        }
+        job = Job(translations, identity, "the same command", "delete it", checksum)  # a copy of the folder is as good
         if translations.exists() and not job.is_begun:
             raise UserError(
                 f"{translations}: already exists, and isn't the translation of {text} by {synthesis.writer}; {remedy}"

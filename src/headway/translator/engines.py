@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 from headway.decoding import Searcher
-from headway.decoding.abilities import ABILITIES
+from headway.decoding.options import ABILITIES
 from headway.devices import EngineName, TranslatingPrecision, keep_large_allocations, need_torch, translating_dtype
 from headway.errors import UserError
 from headway.storage import ModelDirectory

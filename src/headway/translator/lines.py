@@ -27,15 +27,10 @@ MOST_FAILURES = 100
 
 @dataclass(frozen=True)
 class LineOptions:
-    """How lines are translated and written, with the names of `Translator.translate`. None: the model's own option."""
+    """Options of translating and writing lines."""
 
-    beam_size: int | None = None
-    length_penalty: float | None = None
-    max_length: int | None = None
-    n_best: int = 1
-    no_repeat_ngram: int | None = None
-    sample: Sampling | None = None
-    mbr: int | None = None
+    search: dict[str, Any] = field(default_factory=dict)
+    """Keywords of `Translator.search_options`."""
     prefix: str = ""
     glossary: tuple[tuple[str, str], ...] = ()
     """Source and target of each term."""
@@ -57,9 +52,10 @@ class LineOptions:
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> LineOptions:
-        sample = document["sample"]
-        glossary = tuple((source, target) for source, target in document["glossary"])
-        return cls(**{**document, "sample": None if sample is None else Sampling(**sample), "glossary": glossary})
+        search, glossary = dict(document["search"]), tuple((source, target) for source, target in document["glossary"])
+        if search.get("sample") is not None:
+            search["sample"] = Sampling(**search["sample"])
+        return cls(**{**document, "search": search, "glossary": glossary})
 
 
 @dataclass
@@ -81,10 +77,7 @@ class LineTranslator:
         """Raises UserError for options that the translator can't use, before a line is read."""
         self.translator, self.options = translator, options
         self._tag = language_prefix(translator, options.target_language)
-        self._search = {
-            name: getattr(options, name)
-            for name in ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram", "sample", "mbr")
-        }
+        self._search, self._n_best = dict(options.search), options.search.get("n_best", 1)
         self._glossary = Glossary.of(options.glossary)
         translator.check_glossary(self._glossary, **self._search)
         translator.check_prefix(options.prefix, **self._search)
@@ -93,18 +86,23 @@ class LineTranslator:
         if options.pieces and not options.alignments:
             raise UserError("--pieces says what --alignments join: give both")
         if options.split:
-            of_lines = options.as_json, options.n_best > 1, options.mbr, options.prefix, options.alignments
+            of_lines = (
+                options.as_json,
+                self._n_best > 1,
+                self._search.pop("mbr", None),
+                options.prefix,
+                options.alignments,
+            )
             if any((*of_lines, options.confidence)):
                 whole = "--json, --n-best, --mbr, --prefix, --alignments and --confidence"
                 raise UserError(f"--split translates sentences: {whole} are of whole lines")
-            del self._search["mbr"]
             translator.translate_documents([])  # raises UserError where its extra is missing
 
     @property
     def at_once(self) -> int:
         """How many chunks of lines to translate at a time: two with CTranslate2, which translates one while the other
         is tokenised; one with torch, which shares the cores among the batches of a chunk."""
-        by_torch = self.translator.engine == "torch" or self._glossary.terms or self.options.sample is not None
+        by_torch = self.translator.engine == "torch" or self._glossary.terms or self._search.get("sample") is not None
         return 1 if by_torch else 2
 
     def translate(self, lines: Sequence[Line]) -> Written:
@@ -162,9 +160,9 @@ class LineTranslator:
                     shown["alignments"] = self._links(one)
             return json.dumps(document, ensure_ascii=False) + "\n"
         shown = ""
-        for one in every[: self.options.n_best]:
+        for one in every[: self._n_best]:
             fields = [one.text]
-            if self.options.n_best > 1:  # nan as `headway score` has it: programs that expect a number can read it
+            if self._n_best > 1:  # nan as `headway score` has it: programs that expect a number can read it
                 fields = [str(number), one.text, f"{math.nan if one.score is None else one.score:.4f}"]
             if self.options.confidence:
                 domain = " out-of-domain" if one.out_of_domain else ""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headway.decoding import Sampling, SearchOptions
+from headway.decoding import SearchOptions
 from headway.devices import DeviceName, EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
 from headway.storage import Aligner, Calibration, ModelDirectory, ModelInfo, read_model
@@ -81,8 +81,8 @@ class Translator:
 
         `engine` runs the model: `torch`, or `ctranslate2`, which converts the model the first time and keeps the result
         in a cache. `auto`: CTranslate2 on CPU, torch on other devices and for what CTranslate2 can't do
-        (`headway.decoding.abilities`). `precision` `auto`: on CPU int8 with CTranslate2 if the model is as good in it
-        on its validation text, else fp32; bf16 on cuda.
+        (`ABILITIES` of `headway.decoding.options`). `precision` `auto`: on CPU int8 with CTranslate2 if the model is as
+        good in it on its validation text, else fp32; bf16 on cuda.
 
         Raises UserError, also in a process that was forked after a model was loaded, where `translate` would wait
         forever."""
@@ -145,29 +145,22 @@ class Translator:
             if "sample" not in given:
                 own_beam = self.info.decoding.get("beam_size", SearchOptions.beam_size)
                 given["beam_size"] = max(mbr, given.get("beam_size", own_beam))
-        try:
-            return SearchOptions(**{**self.info.decoding, **given})
-        except TypeError as error:
-            raise UserError(f"search options: {error}") from None
+        return SearchOptions(**{**self.info.decoding, **given})
 
     def translate(
         self,
         texts: Iterable[str],
+        options: SearchOptions | None = None,
         *,
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
-        max_length: int | None = None,
-        n_best: int | None = None,
-        no_repeat_ngram: int | None = None,
-        sample: Sampling | None = None,
         mbr: int | None = None,
         prefix: str | Iterable[str] = "",
         glossary: Glossary | Sequence[Glossary] | None = None,
         alignments: bool = False,
         confidence: bool = False,
+        **search: Any,
     ) -> list[Translation]:
-        """Translates texts and returns one `Translation` for each, in order. Search options are those of
-        `SearchOptions`.
+        """Translates texts and returns one `Translation` for each, in order. Search options come as `options`, or by
+        name, such as `beam_size=4`; those that are left out or None are then the model's own (`search_options`).
 
         Placeholders, code and addresses stay as they are (`headway.text.protected`). With a `glossary`, one for all
         texts or one for each, a translation contains the target of each term as often as its text has the term.
@@ -185,15 +178,10 @@ class Translator:
         check_process(self.engine)
         texts = as_texts(texts, "text")
         calibration = self.calibration() if confidence else None
-        options = self.search_options(
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            n_best=n_best,
-            no_repeat_ngram=no_repeat_ngram,
-            sample=sample,
-            mbr=mbr,
-        )
+        if options is None:
+            options = self.search_options(mbr=mbr, **search)
+        elif search or mbr is not None:
+            raise TypeError("give the options of a search as one record or by name, not both")
         glossaries = [glossary] * len(texts) if isinstance(glossary, Glossary) else glossary or [NO_TERMS] * len(texts)
         if not all(isinstance(one, Glossary) for one in glossaries):
             raise TypeError("glossary must be a Glossary, made by Glossary.of, or a list with one for each text")
@@ -205,7 +193,9 @@ class Translator:
         starts = self.codec.prefixes(prefixes, len(texts), options.max_length)
         translations = self.texts.translate(texts, options, starts, glossaries)
         if mbr is not None:
-            translations = [least_risk(one, n_best or 1, drawn=sample is not None) for one in translations]
+            translations = [
+                least_risk(one, search.get("n_best") or 1, drawn=options.sample is not None) for one in translations
+            ]
         if calibration is not None:
             from headway.translator.confidence import with_confidence
 

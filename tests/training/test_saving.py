@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.evaluation import Scores
 from headway.storage.steps import step_folders, step_name, step_of
 from headway.training.checkpoint import FORMAT_VERSION, Progress, State
-from headway.training.run import MODELS_KEPT, Validation, is_better, sweep_models, take_back_models, write_best
+from headway.training.saving import MODELS_KEPT, is_better, remove_models_after, sweep_models, write_best
 
 pytestmark = pytest.mark.usefixtures("held_files_stay")
 
@@ -18,8 +17,8 @@ NUMBERS = st.floats(1, 20)
 NOISE = st.floats(0, 1, exclude_max=True)
 
 
-def found(bleu: float, loss: float) -> Validation:
-    return Validation(loss, Scores(bleu=bleu, chrf=0.0, bleu_signature="", chrf_signature=""))
+def better(best: Progress, best_by: str, bleu: float, loss: float) -> bool:
+    return is_better(best, loss, bleu, best_by)
 
 
 def make_models(run, steps):
@@ -57,10 +56,10 @@ def test_a_checkpoint_that_can_not_be_read_needs_no_model(tmp_path):
     assert models(tmp_path)[:2] == [50, 130 - 10 * MODELS_KEPT]
 
 
-def test_models_of_later_steps_are_taken_back(tmp_path):
+def test_models_of_later_steps_are_removed(tmp_path):
     make_models(tmp_path, [8, 16, 24, 99_999_999, 100_000_000])
     (tmp_path / "models" / "mine").mkdir()
-    take_back_models(tmp_path, 16)
+    remove_models_after(tmp_path, 16)
     assert models(tmp_path) == [8, 16]
     assert (tmp_path / "models" / "mine").is_dir()
 
@@ -74,29 +73,27 @@ def test_best_json_names_the_best_and_its_figure(tmp_path, best_by, score):
 
 
 def test_the_first_model_is_the_best():
-    assert is_better(Progress(), found(bleu=0.0, loss=99.0), "valid_bleu")
-    assert is_better(Progress(), found(bleu=0.0, loss=99.0), "valid_loss")
+    assert better(Progress(), "valid_bleu", bleu=0.0, loss=99.0)
+    assert better(Progress(), "valid_loss", bleu=0.0, loss=99.0)
 
 
 @given(NUMBERS, NUMBERS, NUMBERS, NUMBERS)
 def test_the_higher_bleu_is_better_or_the_lower_loss(bleu, loss, best_bleu, best_loss):
     by_bleu = Progress(best_score=best_bleu, best_loss=best_loss)
     by_loss = Progress(best_score=-best_loss, best_loss=best_loss)
-    assert is_better(by_bleu, found(bleu, loss), "valid_bleu") == (
-        bleu > best_bleu or (bleu == best_bleu and loss < best_loss)
-    )
-    assert is_better(by_bleu, found(best_bleu, loss), "valid_bleu") == (loss < best_loss)
-    assert is_better(by_loss, found(bleu, loss), "valid_loss") == (loss < best_loss)
+    assert better(by_bleu, "valid_bleu", bleu, loss) == (bleu > best_bleu or (bleu == best_bleu and loss < best_loss))
+    assert better(by_bleu, "valid_bleu", best_bleu, loss) == (loss < best_loss)
+    assert better(by_loss, "valid_loss", bleu, loss) == (loss < best_loss)
 
 
 @given(NOISE, NOISE, NUMBERS, NUMBERS, NUMBERS)
 def test_a_bleu_below_1_is_noise(noise, other_noise, bleu, loss, best_loss):
     """Between two of them the loss decides; any other BLEU is better than all of them."""
-    assert is_better(Progress(best_score=noise, best_loss=best_loss), found(other_noise, loss), "valid_bleu") == (
+    assert better(Progress(best_score=noise, best_loss=best_loss), "valid_bleu", other_noise, loss) == (
         loss < best_loss
     )
-    assert is_better(Progress(best_score=noise, best_loss=best_loss), found(bleu, loss), "valid_bleu")
-    assert not is_better(Progress(best_score=bleu, best_loss=best_loss), found(noise, loss), "valid_bleu")
+    assert better(Progress(best_score=noise, best_loss=best_loss), "valid_bleu", bleu, loss)
+    assert not better(Progress(best_score=bleu, best_loss=best_loss), "valid_bleu", noise, loss)
 
 
 @pytest.mark.parametrize("best_by", ["valid_bleu", "valid_loss"])
@@ -107,7 +104,7 @@ def test_none_is_better_than_the_best_in_whatever_order_they_come(best_by, valid
         best = None
         for bleu, loss in order:
             score = bleu if best_by == "valid_bleu" else -loss
-            if best is None or is_better(best, found(bleu, loss), best_by):
+            if best is None or better(best, best_by, bleu, loss):
                 best = Progress(best_score=score, best_loss=loss)
         assert best is not None
-        assert not any(is_better(best, found(bleu, loss), best_by) for bleu, loss in validations)
+        assert not any(better(best, best_by, bleu, loss) for bleu, loss in validations)
