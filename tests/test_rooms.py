@@ -177,16 +177,6 @@ def test_no_two_classes_have_one_name():
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_names_of_the_front_door():
-    import headway
-
-    assert headway.ModelConfig.__name__ == "ModelConfig"
-    assert headway.Transformer.__name__ == "Transformer"
-    assert headway.Translator.__name__ == "Translator"
-    with pytest.raises(AttributeError, match="Colour"):
-        _ = headway.Colour
-
-
 @pytest.mark.parametrize(
     "package",
     [

@@ -199,12 +199,12 @@ from headway.translator.reading import PlainReader
 reader = PlainReader(directory.config, directory.weights())
 aligner = choose_aligner(reader, *{PAIRS})
 found = align(reader, aligner, *{PAIRS}, [0, 0]), confidence_features(reader, *{PAIRS}).tolist()
-print(json.dumps([aligner.to_dict(), *found]))
+print(json.dumps([vars(aligner), *found]))
 """
     aligner, alignments, features = json.loads(run(code, str(folder)))
     reader = TorchReader(load_model(folder).model)
     wanted = choose_aligner(reader, *PAIRS)
-    assert aligner == wanted.to_dict()
+    assert aligner == vars(wanted)
     assert alignments == align(reader, wanted, *PAIRS, [0, 0])
     np.testing.assert_allclose(features, confidence_features(reader, *PAIRS), rtol=0, atol=1e-5)
 

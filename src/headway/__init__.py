@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING
 from headway.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from headway.cli.train import train
     from headway.model import ModelConfig, Transformer
     from headway.translator import Translator
 
 __version__ = "0.1.0"
-__all__ = ["ModelConfig", "Transformer", "Translator", "__version__"]
+__all__ = ["ModelConfig", "Transformer", "Translator", "__version__", "train"]
 
-__getattr__, __dir__ = lazy_names(__name__, model="ModelConfig Transformer", translator="Translator")
+__getattr__, __dir__ = lazy_names(
+    __name__, model="ModelConfig Transformer", translator="Translator", **{"cli.train": "train"}
+)

@@ -1,9 +1,15 @@
 """The one error that a user can mend. Every room may raise it; the command line prints it as one line, exit code 2."""
 
+import re
 from functools import wraps
 from typing import Any, TypeVar
 
 Record = TypeVar("Record")
+_MESSAGES = {
+    **dict.fromkeys(("missing", "missing_argument"), "is missing"),
+    **dict.fromkeys(("extra_forbidden", "unexpected_keyword_argument"), "is unknown"),
+}
+"""Messages for pydantic's types of problems, in place of its own."""
 
 NEEDS_TORCH = "needs torch, which is not installed: pip install 'headway[torch]'"
 """The end of a message about something that needs torch, where torch isn't installed."""
@@ -17,6 +23,22 @@ class LostModelError(UserError):
     """A model that is in use can't be read from its folder any more."""
 
 
+def first_problem(error: ValueError) -> str:
+    """The first of pydantic's problems with a record, in a line with the field and its wrong value."""
+    problem: dict[str, Any] = error.errors()[0]  # type: ignore[attr-defined]
+    place, value = ".".join(str(part) for part in problem["loc"] if part != "[key]"), repr(problem["input"])
+    place = place if place.isprintable() else repr(place)
+    if message := _MESSAGES.get(problem["type"]):
+        return f"{place} {message}"
+    message = re.sub(r"^\w+ should", "must", problem["msg"].removeprefix("Value error, "))
+    for long, short in (("greater than or equal to", "at least"), ("less than or equal to", "at most")):
+        message = message.replace(long, short)
+    if not place:
+        return message
+    value = "" if isinstance(problem["input"], dict) else f"={value if len(value) <= 100 else value[:100] + '...'}"
+    return f"{place}{value}: {message}"
+
+
 def raises_user_error(record: type[Record]) -> type[Record]:
     """Makes a pydantic dataclass raise UserError, with the name of the first wrong field, for impossible values."""
     validate = record.__init__
@@ -26,12 +48,7 @@ def raises_user_error(record: type[Record]) -> type[Record]:
         try:
             validate(self, *args, **given)
         except ValueError as error:  # pydantic's
-            first: dict[str, Any] = error.errors()[0]  # type: ignore[attr-defined]
-            message = first["msg"].removeprefix("Value error, ").replace("Input should", "must")
-            for long, short in (("greater than or equal to", "at least"), ("less than or equal to", "at most")):
-                message = message.replace(long, short)
-            place = f"{first['loc'][0]}={first['input']!r}: " if first["loc"] else ""
-            raise UserError(place + message) from None
+            raise UserError(first_problem(error)) from None
 
     record.__init__ = checked
     return record

@@ -23,4 +23,8 @@ def lazy_names(package: str, **modules: str) -> tuple[Callable[[str], Any], Call
                 raise
             raise ModuleNotFoundError(f"{package}.{name} {NEEDS_TORCH}", name="torch") from None
 
-    return load, lambda: sorted({*home, *vars(sys.modules[package])})
+    def shown() -> list[str]:
+        own = vars(sys.modules[package])
+        return sorted({*home, *own["__all__"], *(name for name in own if name.startswith("__"))})
+
+    return load, shown

@@ -10,8 +10,8 @@ import pytest
 
 from headway.data import corpus as corpus_module
 from headway.data.corpus import CorpusFiles, read_chunks
-from headway.data.encoding import ChunkEncoder, CorpusKind, EncodingSettings, PairCounts, SeenHashes
-from headway.data.filters import Filters
+from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, SeenHashes
+from headway.data.options import FiltersSection
 from headway.data.processes import encode_chunks
 from headway.errors import UserError
 from headway.text.words import WordTokenizer
@@ -22,6 +22,7 @@ PAIRS = [
     tuple(" ".join(CHOOSER.choice(NAMES) for _ in range(CHOOSER.randint(0, 4))) for _ in range(2)) for _ in range(300)
 ]
 WORDS = WordTokenizer(NAMES)
+NO_FILTERS = FiltersSection()
 
 
 @pytest.fixture
@@ -32,8 +33,8 @@ def corpus(tmp_path, monkeypatch) -> CorpusFiles:
     return CorpusFiles((tmp_path / "a.0",), (tmp_path / "a.1",))
 
 
-def settings(**changes) -> EncodingSettings:
-    return EncodingSettings((WORDS, WORDS), 5, 8, (CorpusKind("", "de", "en"),), **changes)
+def settings(filters=NO_FILTERS, **changes) -> EncodingSettings:
+    return EncodingSettings((WORDS, WORDS), 5, 8, (("", ("de", "en")),), filters, **changes)
 
 
 def first_of_sets(kinds):
@@ -89,7 +90,7 @@ def by_hand(duplicates, words=range(1, 99)):
 @pytest.mark.parametrize("duplicates", [(), ("pair",), ("source",), ("target", "pair")])
 @pytest.mark.parametrize("words", [None, (1, 3), (2, 4)])
 def test_one_process_and_three_do_what_a_plain_loop_does(duplicates, words, corpus):
-    wanted = settings(filters=Filters(words=words, duplicates=duplicates))
+    wanted = settings(FiltersSection(words=words, duplicates=list(duplicates)))
     expected, reasons = by_hand(duplicates, range(words[0], words[1] + 1) if words else range(1, 99))
     assert len(reasons) == (1 if words == (1, 3) else 2) + bool(duplicates) + bool(words)
     for processes in (1, 3):
@@ -103,7 +104,7 @@ def test_one_process_and_three_do_what_a_plain_loop_does(duplicates, words, corp
 
 def test_hashes_are_found_again_by_what_remembers_them(corpus):
     """`SeenHashes` in the place of plain sets."""
-    wanted = settings(filters=Filters(duplicates=("pair",)))
+    wanted = settings(FiltersSection(duplicates=["pair"]))
     seen = SeenHashes()
     parts = encode_chunks(read_chunks([corpus]), wanted, 1, lambda hashes: np.stack([seen.first(hashes[0])]))
     assert sum(part.counts.kept for part in parts) == len(by_hand(("pair",))[0])
@@ -115,7 +116,7 @@ def test_validation_pairs_are_found_where_they_are_kept(corpus):
     for processes in (1, 2):
         parts = encode_chunks(read_chunks([corpus]), wanted, processes, lambda hashes: hashes)
         assert {place for part in parts for place in part.valid} == set(range(5))
-    dropped = settings(valid=held_out, held_out=held_out, filters=Filters(overlap="pair"))
+    dropped = settings(FiltersSection(overlap="pair"), valid=held_out, held_out=held_out)
     assert not [place for part in encode_chunks(read_chunks([corpus]), dropped, 1, np.copy) for place in part.valid]
 
 
@@ -158,8 +159,8 @@ def test_tags_stand_before_sources_and_filters_do_not_see_them(tmp_path):
 
     tokenizer = SubwordTokenizer.train(NAMES * 9, "bpe", 290, ["de", "ko"])
     (tmp_path / "a.tsv").write_text("ant bee\tant bee\nant\tcat\n")
-    kind = CorpusKind("ko", "en", "ko")
-    wanted = EncodingSettings((tokenizer, tokenizer), 99, 99, (kind,), filters=Filters(copies=True, words=(1, 2)))
+    filters = FiltersSection(copies=True, words=(1, 2))
+    wanted = EncodingSettings((tokenizer, tokenizer), 99, 99, (("ko", ("en", "ko")),), filters)
     [chunk] = read_chunks([CorpusFiles((tmp_path / "a.tsv",), ())])
     done = ChunkEncoder(wanted).encode(chunk, lambda hashes: hashes)
     assert done.counts.dropped == {"copies": 1}

@@ -6,7 +6,8 @@ import sys
 import pytest
 import regex
 
-from headway.data.filters import Filters, HeldOut, filter_tests, script_names
+from headway.data.filters import HeldOut, filter_tests, script_name
+from headway.data.options import FiltersSection
 from headway.errors import UserError
 
 WORDS = ["Hund", "läuft", "하늘", "sky", "犬", "собака", "a", "", "  ", "12", "!"]
@@ -14,7 +15,7 @@ WORDS = ["Hund", "läuft", "하늘", "sky", "犬", "собака", "a", "", "  "
 
 def dropped(pairs, languages=("de", "en"), held_out=(), **chosen):
     """Of these pairs, those that the filters drop, with the filter's key."""
-    tests = filter_tests(Filters(**chosen), languages, HeldOut.of(list(held_out)))
+    tests = filter_tests(FiltersSection(**chosen), languages, HeldOut.of(list(held_out)))
     found = [(pair, next((name for name, test in tests if test(*pair)), None)) for pair in pairs]
     return {pair: name for pair, name in found if name}
 
@@ -28,7 +29,7 @@ def random_pairs(count=400):
 
 
 def test_nothing_is_dropped_unless_it_is_asked_for():
-    assert filter_tests(Filters(), ("nonsense", "nonsense"), HeldOut()) == []
+    assert filter_tests(FiltersSection(), ("nonsense", "nonsense"), HeldOut()) == []
 
 
 def test_words_and_characters_count_on_both_sides():
@@ -97,18 +98,17 @@ def test_the_majority_of_letters_is_that_of_unicode_properties():
 
 def test_every_language_of_babel_has_a_script_and_others_are_told():
     for code in ("en", "ko", "ja", "zh", "ka", "hy", "th", "km", "my", "si", "ta", "te", "kn", "ml", "gu", "pa", "lo"):
-        [name] = script_names(code)
-        assert name.isupper(), code
+        assert script_name(code).isupper(), code
     with pytest.raises(UserError, match=r"'source' isn't a known language code; set data\.source"):
-        script_names("source")
+        script_name("source")
 
 
 @pytest.mark.parametrize(
-    ("code", "names"),
-    [("zh_TW", ("CJK",)), ("zho", ("CJK",)), ("DE-at", ("LATIN",)), ("sr_Latn", ("LATIN",)), ("pa-PK", ("ARABIC",))],
+    ("code", "name"),
+    [("zh_TW", "CJK"), ("zho", "CJK"), ("DE-at", "LATIN"), ("sr_Latn", "LATIN"), ("pa-PK", "ARABIC")],
 )
-def test_codes_with_script_and_region(code, names):
-    assert script_names(code) == names
+def test_codes_with_script_and_region(code, name):
+    assert script_name(code) == name
 
 
 def test_what_overlaps_with_held_out_text_is_dropped():

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.data.noise import EDITS, KINDS, Noise, perturbed, with_typo
+from headway.data.noise import EDITS, KINDS, perturbed, with_typo
+from headway.data.options import NoiseSection
 
 LETTERS = st.sampled_from("abcdeäöüßéABCÄÉñłαβщй가각힣닭없ㄱ한")
 WORDS = st.text(LETTERS, min_size=1, max_size=8)
@@ -140,7 +141,7 @@ def test_the_rate_of_typos():
 
 def test_the_share_of_noise_and_its_kinds():
     """Of 4,000 versions of a text that each kind changes, the share has noise; alone or two together."""
-    text, noise = "Ein schöner Hund läuft über die Straße.", Noise(0.25)
+    text, noise = "Ein schöner Hund läuft über die Straße.", NoiseSection(share=0.25)
     versions = [noise.applied(text, version) for version in range(4000)]
     assert versions == [noise.applied(text, version) for version in range(4000)]
     noisy = [one for one in versions if one != text]
@@ -149,16 +150,16 @@ def test_the_share_of_noise_and_its_kinds():
         alone = sum(one == perturbed(text, kind, 0) for one in noisy)
         assert 0.06 < alone / len(noisy) < 0.2  # a tenth, and those of two of which one changes nothing that stays
     assert text.lower()[:-1] in noisy
-    only = Noise(1.0, ("upper",))
+    only = NoiseSection(share=1.0, kinds=["upper"])
     assert {only.applied(text, version) for version in range(20)} == {text.upper()}
 
 
 def test_each_word_of_noisy_text_gets_typos_at_the_same_rate():
     """A version has noise or not whatever its typos are. Of 2,000 noisy versions each word has a typo in a tenth."""
-    typos = Counter()
+    typos, noise = Counter(), NoiseSection(share=0.1, kinds=["typos"])
     for number in range(20_000):
         text = f"hunde rennen weit hinaus {number}"
-        found = Noise(0.1, ("typos",)).applied(text, 1)
+        found = noise.applied(text, 1)
         pairs = zip(text.split(), found.split(), strict=True)
         typos.update(place for place, (before, after) in enumerate(pairs) if before != after)
     assert all(150 < typos[place] < 250 for place in range(4))

@@ -121,7 +121,7 @@ def test_prepared_data_that_is_damaged_is_one_line_before_it_is_read(tmp_path, n
     _, data = prepared(tmp_path, *files)
     change(tmp_path / "data" / name)
     recipe = make_recipe({"data": {"train": files[0], "valid": files[1], **LANGUAGES}, "training": {"max_steps": 1}})
-    with pytest.raises(UserError, match=r"isn't the data that the run began with.*delete"):
+    with pytest.raises(UserError, match=r"isn't as it was prepared.*delete"):
         prepare(recipe.preparation(32), tmp_path / "data", print, write_synthetic, expected=data.fingerprint)
 
 

@@ -13,8 +13,8 @@ import pytest
 from tests.ids import write_ids
 
 from headway.data import corpus as corpus_module
-from headway.data import journal, shards
 from headway.data import prepare as preparing
+from headway.data import shards
 from headway.data.prepare import prepare, prepare_folder
 from headway.data.prepared import find_tokenizer, made_from, read_prepared_for
 from headway.data.shards import ParallelIds
@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     """With the text of two training corpora, one of them in several files, and one to validate on."""
     monkeypatch.setattr(corpus_module, "LINES", 16)
     monkeypatch.setattr(shards, "PAIRS", 60)
-    monkeypatch.setattr(journal, "ON_DISK_EVERY", 0.0)
+    monkeypatch.setattr(shards, "ON_DISK_EVERY", 0.0)
     chooser = random.Random(2)
 
     def pairs(count: int) -> list[tuple[str, str]]:
@@ -213,7 +213,7 @@ def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, noise, folder
 @pytest.mark.usefixtures("held_files_stay")
 def test_what_was_not_yet_on_disk_is_done_again(folder, monkeypatch):
     make(recipe_of(folder), folder / "whole")
-    monkeypatch.setattr(journal, "ON_DISK_EVERY", 1e9)  # full shards alone are written down
+    monkeypatch.setattr(shards, "ON_DISK_EVERY", 1e9)  # full shards alone are written down
     with pytest.raises(Killed):
         make(recipe_of(folder), folder / "killed", look_around=after(15))
     assert "going on" in " ".join(make(recipe_of(folder), folder / "killed"))
@@ -364,7 +364,7 @@ def test_a_folder_whose_text_was_changed_is_refused(folder):
         make(recipe_of(folder), folder / "out", look_around=after(3))
     with open(folder / "b.jsonl", "a") as file:
         file.write("\n")
-    with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was begun"):
+    with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was prepared from it"):
         make(recipe_of(folder), folder / "out")
 
 
@@ -382,7 +382,7 @@ def test_a_finished_folder_of_other_text_or_with_damage_is_not_prepared_already(
     make(recipe_of(folder), out)
     text = (folder / "b.jsonl").read_bytes()
     (folder / "b.jsonl").write_bytes(text.replace(b"ant", b"bee", 1))  # as long as before
-    with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was begun"):
+    with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was prepared from it"):
         make(recipe_of(folder), out)
     (folder / "b.jsonl").write_bytes(text)
     ids = out / "train" / "00000" / "source.ids"
@@ -580,4 +580,4 @@ def test_the_recipe_of_the_page_is_one(page, tmp_path):
     (tmp_path / "recipe.yaml").write_text(text.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
     recipe = load_recipe(tmp_path / "recipe.yaml")
     assert len(recipe.data.train) == 3
-    assert recipe.data.filters.chosen().duplicates == ("pair",)
+    assert recipe.data.filters.duplicates == ["pair"]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from headway.cli import app
 from headway.data.corpus import CorpusFiles
-from headway.data.split_folder import split_corpus
+from headway.data.splitting import split_corpus
 from headway.errors import UserError
 
 
@@ -190,5 +190,5 @@ def test_what_is_refused(tmp_path, monkeypatch, arguments, message):
 
 
 def test_no_torch_is_needed():
-    code = "import sys; sys.modules['torch'] = None; import headway.data.split_folder"
+    code = "import sys; sys.modules['torch'] = None; import headway.data.splitting"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -21,9 +21,8 @@ import sys
 from headway.cli import main
 from headway.data import corpus as corpus_module
 from headway.data import shards
-from headway.data import journal
 if __name__ == "__main__":
-    corpus_module.LINES, shards.PAIRS, journal.ON_DISK_EVERY = 50, 2000, 0.0
+    corpus_module.LINES, shards.PAIRS, shards.ON_DISK_EVERY = 50, 2000, 0.0
     main()
 """
 """The program, with text in so many small parts that it can be killed between them."""

@@ -35,7 +35,7 @@ from headway.training.checkpoint import (
 )
 from headway.training.optim import make_optimizers
 from headway.training.ranks import SingleProcess
-from headway.training.run_directory import MARK, only_trainer, open_run
+from headway.training.run_directory import MARK, open_run, training_lock
 
 pytestmark = pytest.mark.usefixtures("held_files_stay")
 
@@ -432,7 +432,7 @@ def test_a_file_that_does_not_fit_is_named_and_stays_as_it_was(tmp_path, monkeyp
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of other systems are text")
 def test_a_run_with_a_name_that_is_no_text_is_refused(tmp_path):
-    with pytest.raises(UserError, match="not UTF-8"), only_trainer(Path(os.fsdecode(bytes(tmp_path) + b"/run\xff"))):
+    with pytest.raises(UserError, match="not UTF-8"), training_lock(Path(os.fsdecode(bytes(tmp_path) + b"/run\xff"))):
         pass
 
 
@@ -440,17 +440,17 @@ def test_a_second_trainer_is_refused_as_long_as_the_first_lives(tmp_path):
     run = tmp_path / "run"
     program = textwrap.dedent(f"""
         from pathlib import Path
-        from headway.training.run_directory import MARK, only_trainer, open_run
-        with only_trainer(Path({str(run)!r})):
+        from headway.training.run_directory import MARK, training_lock, open_run
+        with training_lock(Path({str(run)!r})):
             print("in", flush=True)
             input()
     """)
     first = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert first.stdout
     assert first.stdout.readline() == b"in\n"
-    with pytest.raises(UserError, match="another process trains in this folder"), only_trainer(run):
+    with pytest.raises(UserError, match="another process trains in this folder"), training_lock(run):
         pass
     first.kill()
     first.communicate()
-    with only_trainer(run):
+    with training_lock(run):
         assert Path(run).is_dir()

@@ -64,7 +64,7 @@ def test_a_beam_that_is_ranked_anew_is_the_search_with_that_penalty(run, files, 
         found = translator.translate(sources, beam_size=beam, n_best=beam, length_penalty=0)
         for penalty in PENALTIES:
             wanted = [one.text for one in translator.translate(sources, beam_size=beam, length_penalty=penalty)]
-            ranked = [finishing._first_by(penalty, one) for one in found]
+            ranked = [finishing._best_text(penalty, one) for one in found]
             if engine == "ctranslate2":
                 assert ranked == wanted
             else:  # which ends a search for one translation earlier

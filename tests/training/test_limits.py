@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headway.recipe.recipe import TrainingSection
 from headway.training.checkpoint import Progress
-from headway.training.run import last_step, reached, share_done_and_minutes_left, steps_between_validations
+from headway.training.run import last_step, limit_reached, share_done_and_minutes_left, steps_between_validations
 
 FAR = {"max_steps": 1000, "max_epochs": 10, "max_minutes": 60.0, "patience": 5}
 
@@ -19,7 +19,7 @@ def here(**changes) -> Progress:
 
 
 def test_a_run_goes_on_until_a_limit():
-    assert reached(TrainingSection(**FAR), here(), minutes=15.0, epoch_over=False) is None
+    assert limit_reached(TrainingSection(**FAR), here(), minutes=15.0, epoch_over=False) is None
 
 
 @pytest.mark.parametrize(
@@ -28,16 +28,17 @@ def test_a_run_goes_on_until_a_limit():
 )
 def test_each_limit_ends_it_once_it_is_reached(name, limit, before):
     assert (
-        reached(TrainingSection(**{**FAR, name: limit}), here(), 15.0, epoch_over=False) == f"training.{name}={limit:g}"
+        limit_reached(TrainingSection(**{**FAR, name: limit}), here(), 15.0, epoch_over=False)
+        == f"training.{name}={limit:g}"
     )
-    assert reached(TrainingSection(**{**FAR, name: before}), here(), 15.0, epoch_over=False) is None
-    assert reached(TrainingSection(**{name: before}), here(), 15.0, epoch_over=False) is None
+    assert limit_reached(TrainingSection(**{**FAR, name: before}), here(), 15.0, epoch_over=False) is None
+    assert limit_reached(TrainingSection(**{name: before}), here(), 15.0, epoch_over=False) is None
 
 
 def test_an_epoch_is_done_with_its_last_step():
     options = TrainingSection(max_epochs=3)
-    assert reached(options, here(), 0.0, epoch_over=False) is None
-    assert reached(options, here(), 0.0, epoch_over=True) == "training.max_epochs=3"
+    assert limit_reached(options, here(), 0.0, epoch_over=False) is None
+    assert limit_reached(options, here(), 0.0, epoch_over=True) == "training.max_epochs=3"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from headway.errors import UserError
-from headway.training.run_directory import MARK, open_run, removed_where_refused
+from headway.training.run_directory import MARK, open_run, remove_if_refused
 
 LEFT = ("data", "tensorboard", "log.jsonl", "best.json")
 
@@ -34,7 +34,7 @@ def test_a_refused_run_leaves_no_folder_unless_something_is_in_it(tmp_path, left
     if left is not None:
         (run / left).parent.mkdir(parents=True, exist_ok=True)
         (run / left).write_text("left\n")
-    with pytest.raises(UserError, match="refused"), removed_where_refused(run):
+    with pytest.raises(UserError, match="refused"), remove_if_refused(run):
         raise UserError("refused")
     assert run.exists() == (left is not None)
     assert left is None or ((run / left).exists() and (run / "recipe.yaml").exists())

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from headway.decoding import TorchEngine, TorchSearcher
 from headway.model import ModelConfig, Transformer
 from headway.storage import Calibration
-from headway.storage.calibration import FEATURES
+from headway.storage.model_info import FEATURES
 from headway.text.domain import Domain
 from headway.translator import confidence as module
 from headway.translator.confidence import confidence_features, fit_weights, probabilities

@@ -74,7 +74,8 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        return app(standalone_mode=False) or 0
+        code = app(standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except UserError as error:
         return _complain(str(error))
     except KeyboardInterrupt:

@@ -44,8 +44,8 @@ def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
             "model": stored.config.to_dict(),
             "training_flops": stored.training_flops,
             "decoding": stored.decoding,
-            "alignment": stored.aligner and stored.aligner.to_dict(),
-            "int8": stored.int8 and stored.int8.to_dict(),
+            "alignment": stored.aligner and vars(stored.aligner),
+            "int8": stored.int8 and vars(stored.int8),
             "weights": weight_shapes(stored.config),
         }
         print_json(document)

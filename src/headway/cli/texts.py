@@ -103,7 +103,7 @@ def split(
     headway split --source corpus.de --target corpus.en --output split
     headway split corpus.tsv --column 2 --column 3 --document 1 --source-language en --target-language ko --output split
     """
-    from headway.data.split_folder import split_corpus
+    from headway.data.splitting import split_corpus
 
     if output is None:
         raise UserError("--output is missing: the folder to make")

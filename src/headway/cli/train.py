@@ -72,7 +72,7 @@ def train(
     ] = 1,
     list_recipes: Annotated[bool, Option("--list", help="List the recipes that come with headway.")] = False,
     threads: options.Threads = None,
-) -> None:
+) -> Path:
     """Train a model on your own text, or by a recipe.
 
     PAIRS is a .tsv or .jsonl file with a sentence and its translation on each line; --source and --target are two files
@@ -102,7 +102,7 @@ def train(
 
     if list_recipes:
         typer.echo(recipe_list())
-        return
+        raise typer.Exit
     names, overrides = split_arguments(arguments or [])
     pairs = [Path(one) for one in names if is_two_sided(Path(one))]
     recipes = [one for one in names if not is_two_sided(Path(one))]
@@ -148,6 +148,7 @@ def train(
         tell(f"done: {steps}, best after {progress.best_step:,}")
         tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
         tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
+    return run
 
 
 def _of_recipe(argument: str, overrides: list[str], output: Path | None, *, may_resume: bool) -> tuple[Recipe, Path]:
@@ -211,10 +212,10 @@ def _resumed(run: Path, overrides: list[str], minutes: float | None, began: floa
     from headway.recipe.reading import is_run, load_recipe
     from headway.training.finishing import cooldown
     from headway.training.own_text import RunRequest
-    from headway.training.run_directory import is_asked
+    from headway.training.run_directory import has_request
 
     if not is_run(run):
-        if not is_asked(run):
+        if not has_request(run):
             raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
         asked = RunRequest.read(run)
         return _of_text(replace(asked, overrides=[*asked.overrides, *overrides]), run, began, threads)
@@ -298,7 +299,7 @@ def prepare(
     from headway.threads import usable_cores
     from headway.training.processes import Interrupted, StopRequests
     from headway.training.reporter import Reporter
-    from headway.training.run_directory import only_trainer
+    from headway.training.run_directory import training_lock
     from headway.training.start import load_initial_model
     from headway.training.synthetic import check_synthetic, write_synthetic
 
@@ -326,7 +327,7 @@ def prepare(
         tell(f"notice: --processes {processes} on {cores} cores: the others only take memory")
     reporter = Reporter("preparing")
     try:
-        with reporter, stop.listening(), only_trainer(folder, "prepares text"):
+        with reporter, stop.listening(), training_lock(folder, "prepares text"):
             if read_manifest(folder) is not None:
                 check_synthetic(recipe.data, folder)
             prepare_folder(

@@ -11,13 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from headway.cluster.manifest import Manifest, TextShard, open_manifest
+from headway.cluster.manifest import Manifest, open_manifest
 from headway.cluster.worker import ShardOutcome, Work, Worker
 from headway.data.compressed import unchanged
 from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError
-from headway.storage.atomic import remove_leftovers
-from headway.storage.locks import try_lock
+from headway.storage.atomic import remove_leftovers, try_lock
 from headway.threads import use_one_thread
 
 MOST_ROUNDS = 3
@@ -29,27 +28,26 @@ PROGRESS_EVERY = 10.0
 
 
 class ShardProgress:
-    """Reports how far a job has come."""
+    """Reports the progress of a job."""
 
-    def __init__(self, manifest: Manifest, missing: Sequence[TextShard], notice: Callable[[str], None]) -> None:
-        self._notice, self._shards, self._lines = notice, len(manifest.shards), manifest.lines
-        self._shards_left = len(missing)
-        self._lines_missing = self._lines_left = sum(shard.span.lines for shard in missing)
+    def __init__(self, manifest: Manifest, notice: Callable[[str], None]) -> None:
+        self._manifest, self._notice = manifest, notice
+        self._missing = {shard.name: shard.span.lines for shard in manifest.missing()}
+        self._lines_missing = sum(self._missing.values())
         self._begun = self._reported = time.monotonic()
 
-    def add(self, shard: TextShard) -> None:
+    def add(self, name: str) -> None:
         """Counts a finished shard, and reports if it is the last one or a report is due."""
-        self._shards_left -= 1
-        self._lines_left -= shard.span.lines
+        self._missing.pop(name, None)
         now = time.monotonic()
-        if now <= self._reported + PROGRESS_EVERY and self._shards_left:
+        if now <= self._reported + PROGRESS_EVERY and self._missing:
             return
-        self._reported = now
-        rate = (self._lines_missing - self._lines_left) / max(now - self._begun, 1e-9)
-        left = f", {_duration(self._lines_left / rate)} left" if rate else ""
+        self._reported, left = now, sum(self._missing.values())
+        shards, lines = len(self._manifest.shards), self._manifest.lines
+        rate = (self._lines_missing - left) / max(now - self._begun, 1e-9)
         self._notice(
-            f"{self._shards - self._shards_left:,} of {self._shards:,} shards, "
-            f"{self._lines - self._lines_left:,} of {self._lines:,} lines, {rate:,.0f} lines a second{left}"
+            f"{shards - len(self._missing):,} of {shards:,} shards, {lines - left:,} of {lines:,} lines, "
+            f"{rate:,.0f} lines a second" + (f", {_duration(left / rate)} left" if rate else "")
         )
 
 
@@ -76,12 +74,7 @@ class Actor:
 
 
 def translate_on_cluster(
-    work: Work,
-    inputs: Sequence[Path],
-    folder: Path,
-    address: str,
-    workers: int | None,
-    notice: Callable[[str], None],
+    work: Work, inputs: Sequence[Path], folder: Path, address: str, workers: int | None, notice: Callable[[str], None]
 ) -> int:
     """Translates the files into the folder and returns how many lines were left blank, including those of earlier runs.
     address: `local` starts a Ray of its own; any other is that of a running Ray. workers: None is one for each GPU, or
@@ -108,7 +101,7 @@ def translate_on_cluster(
 
 
 def _translate_missing(
-    ray: ModuleType,
+    ray: Any,
     work: Work,
     manifest: Manifest,
     fingerprints: list[str],
@@ -118,14 +111,13 @@ def _translate_missing(
     """Makes rounds until no shard is missing. In a round Ray restarts workers that died, and retries their shards; a
     shard that is lost even so has no outcome. Raises UserError if some are missing after MOST_ROUNDS."""
     errors: dict[str, str] = {}
-    shards = {shard.name: (number, shard) for number, shard in enumerate(manifest.shards)}
-    missing = manifest.missing()
-    progress = ShardProgress(manifest, missing, notice)
+    numbers = {shard.name: number for number, shard in enumerate(manifest.shards)}
+    missing, progress = manifest.missing(), ShardProgress(manifest, notice)
     for again in ("; it will be retried",) * (MOST_ROUNDS - 1) + ("",):
         resources = ray.cluster_resources()
         gpus = int(resources.get("GPU", 0)) if work.device in ("auto", "cuda") else 0
         most = gpus or int(resources.get("CPU", 1))
-        rows = [{"shard": shards[shard.name][0]} for shard in missing]
+        rows = [{"shard": numbers[shard.name]} for shard in missing]
         dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
             Actor,
             fn_constructor_args=(work, manifest, fingerprints),
@@ -144,7 +136,7 @@ def _translate_missing(
                 continue
             for one in outcome.notices:
                 notice(one)
-            progress.add(shards[outcome.name][1])
+            progress.add(outcome.name)
         missing = manifest.missing()
         if not missing:
             return

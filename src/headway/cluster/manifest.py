@@ -1,8 +1,8 @@
-"""The manifest of a cluster's job: which lines of which input become which file of the output.
+"""The manifest of a cluster's job: the lines of the inputs, and the output file for each group of them.
 
 A folder of translations holds `manifest.json` and one file per shard, `part-00000.txt` and so on. In order they are the
 translations of all inputs. A shard appears by a rename when it is complete, so the missing files are what is left to
-do, whatever was killed. Next to it, `part-00000.notices` lists the lines without a complete translation, if there are
+do after any interruption. Next to it, `part-00000.notices` lists the lines without a complete translation, if there are
 any.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headway.data.compressed import damages, open_bytes
+from headway.data.compressed import open_bytes
 from headway.data.corpus import decode_lines
 from headway.data.lines import Span, chunks
 from headway.errors import UserError
@@ -23,9 +23,8 @@ from headway.storage.untrusted import parse_json
 from headway.translator.job import refuse_other_job
 
 FORMAT_VERSION = 2
-MANIFEST_FILE = "manifest.json"
 MOST_SHARDS = 10_000
-"""Most shards of a job. With more chunks than that, several become one shard."""
+"""Maximum number of shards of a job. With more chunks than that, several become one shard."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,7 @@ class Manifest:
 
     def failed(self) -> int:
         """The number of lines left blank in all finished shards."""
-        return sum(
-            json.loads(file.read_text(encoding="utf-8"))["failed"] for file in self.folder.glob("part-*.notices")
-        )
+        return sum(json.loads(file.read_bytes())["failed"] for file in self.folder.glob("part-*.notices"))
 
 
 def open_manifest(
@@ -68,64 +65,43 @@ def open_manifest(
 ) -> Manifest:
     """The manifest in the folder, or a new one. identity: what must stay the same for a job to continue. Raises
     UserError if the folder is of another job or holds something else."""
-    file = folder / MANIFEST_FILE
+    file, remedy = folder / "manifest.json", "choose another --output"
     described = [{"path": str(path), "size": path.stat().st_size, "sha256": checksum(path)} for path in inputs]
     if file.exists():
-        return _known(file, described, identity)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder}: is not empty and holds no translations; choose another --output")
-    notice(f"counting the lines of {len(inputs)} file{'s' * (len(inputs) > 1)}")
-    shards = _shards(inputs)
-    folder.mkdir(parents=True, exist_ok=True)
-    document = {
-        "format_version": FORMAT_VERSION,
-        "job": identity,
-        "inputs": described,
-        "shards": [[shard.file, *asdict(shard.span).values()] for shard in shards],
-    }
-    write_json(file, document)
+        document = parse_json(file.read_bytes(), file)
+        try:
+            before = {**document["job"], "inputs": document["inputs"]}
+            spans = [(number, Span(*numbers)) for number, *numbers in document["shards"]]
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{file}: isn't a manifest of this version; {remedy}") from None
+        same_version = document.get("format_version") == FORMAT_VERSION
+        refuse_other_job(file, before, {**identity, "inputs": described}, remedy, same_version=same_version)
+    else:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UserError(f"{folder}: is not empty and holds no translations; {remedy}")
+        notice(f"counting the lines of {len(inputs)} file{'s' * (len(inputs) > 1)}")
+        spans = list(_spans(inputs))
+        folder.mkdir(parents=True, exist_ok=True)
+        shards = [[number, *asdict(span).values()] for number, span in spans]
+        write_json(file, {"format_version": FORMAT_VERSION, "job": identity, "inputs": described, "shards": shards})
+    digits = max(5, len(str(len(spans) - 1)))
+    shards = [TextShard(f"part-{i:0{digits}}", number, span) for i, (number, span) in enumerate(spans)]
     return Manifest(folder, described, shards)
 
 
-def _known(file: Path, described: list[dict[str, Any]], identity: dict[str, Any]) -> Manifest:
-    document = parse_json(file.read_bytes(), file)
-    try:
-        before, inputs = document["job"], document["inputs"]
-        spans = [(number, Span(*numbers)) for number, *numbers in document["shards"]]
-    except (KeyError, TypeError, ValueError):
-        raise UserError(f"{file}: isn't a manifest of this version; choose another --output") from None
-    refuse_other_job(
-        file,
-        {**before, "inputs": inputs},
-        {**identity, "inputs": described},
-        same_version=document.get("format_version") == FORMAT_VERSION,
-        remedy="choose another --output",
-    )
-    return Manifest(file.parent, inputs, _named(spans))
-
-
-def _named(spans: list[tuple[int, Span]]) -> list[TextShard]:
-    digits = max(5, len(str(len(spans) - 1)))
-    return [TextShard(f"part-{i:0{digits}}", file, span) for i, (file, span) in enumerate(spans)]
-
-
-def _shards(inputs: Sequence[Path]) -> list[TextShard]:
-    """Shards of one chunk each, or of several, so that lines are batched as in a single process."""
-    of_files = [list(_chunk_spans(path)) for path in inputs]
-    together = -(-sum(map(len, of_files)) // MOST_SHARDS) or 1
-    parts = [
-        (file, spans[start : start + together])
-        for file, spans in enumerate(of_files)
-        for start in range(0, len(spans), together)
-    ]
-    return _named([(file, replace(part[0], lines=sum(one.lines for one in part))) for file, part in parts])
+def _spans(inputs: Sequence[Path]) -> Iterator[tuple[int, Span]]:
+    """The index of a file and lines of it, one chunk or several, so that lines are batched as in a single process."""
+    spans_of_files = [list(_chunk_spans(path)) for path in inputs]
+    together = -(-sum(map(len, spans_of_files)) // MOST_SHARDS) or 1
+    for number, spans in enumerate(spans_of_files):
+        for start in range(0, len(spans), together):
+            yield number, replace(spans[start], lines=sum(one.lines for one in spans[start : start + together]))
 
 
 def _chunk_spans(path: Path) -> Iterator[Span]:
-    """The chunks of a file. Raises UserError for what isn't text."""
+    """The chunks of a file. Raises UserError if it isn't text."""
     first, offset = 1, 0
     with closing(open_bytes(path)) as stream:
-        lines = decode_lines(stream, str(path), faults=damages(path))
-        for chunk in chunks(lines, len):
+        for chunk in chunks(decode_lines(stream, str(path)), len):
             yield Span(offset, first, len(chunk))
             first, offset = first + len(chunk), stream.tell()

@@ -33,13 +33,11 @@ class Work:
     options: LineOptions
 
     def identity(self) -> dict[str, Any]:
-        """What must stay the same for a job to continue. Raises UserError."""
+        """The settings that must stay the same for a job to continue. Raises UserError."""
         return {
             "model": self.fingerprints(),
             "options": self.options.to_dict(),
-            "engine": self.engine,
-            "precision": self.precision,
-            "device": self.device,
+            **{name: getattr(self, name) for name in ("engine", "precision", "device")},
             "column or field": [self.layout.column, self.layout.field],
         }
 
@@ -48,14 +46,8 @@ class Work:
 
     def load(self, device: str | None = None) -> LineTranslator:
         """Raises UserError."""
-        translator = Translator.load(
-            self.model,
-            device=device or self.device,  # type: ignore[arg-type]
-            precision=self.precision,  # type: ignore[arg-type]
-            ensemble=self.ensemble,
-            engine=self.engine,  # type: ignore[arg-type]
-        )
-        return LineTranslator(translator, self.options)
+        options: Any = {"device": device or self.device, "precision": self.precision, "engine": self.engine}
+        return LineTranslator(Translator.load(self.model, ensemble=self.ensemble, **options), self.options)
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ class ShardOutcome:
     name: str
     notices: Sequence[str] = ()
     error: str = ""
-    """Why the shard wasn't translated; empty if it was."""
+    """The reason if the shard wasn't translated."""
     for_user: bool = False
     """Whether the user can fix the error."""
 
@@ -113,7 +105,9 @@ class Worker:
         if file.stat().st_size != expected:
             raise UserError(f"{file}: no longer has the {expected:,} bytes that the manifest records; restore it")
         lines = self._work.layout.lines(self._reader.read(file, shard.span), shard.span.first)
-        partial = _private(path)
+        # A worker that was given up may still be alive, with the same shard, so no other may use these names.
+        partial = path.with_name(f"{path.name}.{os.getpid()}-{uuid4().hex}{TEMPORARY_SUFFIX}")
+        partial_notices = partial.with_name(f"notices.{partial.name}")
         notices: list[str] = []
         count = failed = 0
         try:
@@ -128,21 +122,12 @@ class Worker:
                 raise UserError(f"{file}: no longer has the lines that the manifest records; restore it")
             sync(partial)
             if notices:
-                _replace(path.with_suffix(".notices"), {"failed": failed, "notices": notices})
+                document = json.dumps({"failed": failed, "notices": notices}, ensure_ascii=False)
+                partial_notices.write_text(document, encoding="utf-8")
+                sync(partial_notices)
+                partial_notices.replace(path.with_suffix(".notices"))
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
         sync(path.parent)
         return ShardOutcome(shard.name, [f"{file}: {notice}" for notice in notices])
-
-
-def _private(path: Path) -> Path:
-    """A name that no other worker uses. A worker that was given up may still be alive, with the same shard."""
-    return path.with_name(f"{path.name}.{os.getpid()}-{uuid4().hex}{TEMPORARY_SUFFIX}")
-
-
-def _replace(path: Path, document: dict[str, Any]) -> None:
-    partial = _private(path)
-    partial.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-    sync(partial)
-    partial.replace(path)

@@ -1,8 +1,8 @@
-"""The plan of batches: which sentences go together, a pure function of (lengths, budget, seed, epoch, step).
+"""Plans batches, a pure function of (lengths, budget, seed, epoch, step).
 
 Sentences are packed: several share a row, in any order and of any lengths, so few places are padding. Nearly all
-micro-batches of a run have the same shape, whatever sentences are in them. So memory doesn't grow after the first one,
-and kernels are compiled for few shapes.
+micro-batches of a run have the same shape, so memory doesn't grow after the first one, and kernels are compiled for few
+shapes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from headway.data.packing import pack, row_size
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
 ROW = 64
-"""Places of a row on its longer side: more if sentences are long, fewer if the budget is small. Attention computes
-every pair of places in a row."""
+"""Places of a row on its longer side: more if sentences are long, fewer if the budget is small."""
 ROWS = 8
 """Rows that the budget of a micro-batch should have room for. Rows are shortened to fit."""
 WINDOW = 32
@@ -37,11 +36,11 @@ PLAN = 4
 
 @dataclass(frozen=True)
 class CorpusShare:
-    """One of several consecutive corpora, and how often an epoch has each of its sentences."""
+    """One of several consecutive corpora."""
 
     size: int
     weight: float = 1.0
-    """2: twice; 0.5: a random half of them, drawn anew each epoch."""
+    """Occurrences of each pair in an epoch. 0.5: a random half of them, drawn anew each epoch."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,8 @@ class MicroBatch:
 class Plan:
     """The optimizer steps of every epoch, a function of seed and epoch, made as they are needed.
 
-    An epoch has every pair once, or as often as `shares` says. Lengths count the start or end symbol, budgets the
-    places of both sides. A pair that takes more than half the budget may be alone in its micro-batch. A pair over the
-    budget always is.
-    """
+    Lengths count the start or end symbol, budgets the places of both sides. A pair that takes more than half the budget
+    may be alone in its micro-batch. A pair over the budget always is."""
 
     lengths_of: Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
     """The source and target lengths of the pairs with these numbers."""
@@ -83,7 +80,7 @@ class Plan:
     tokens_per_micro_batch: int
     seed: int = 0
     versions: int = 1
-    """Of each pair, with consecutive numbers. They take turns, an epoch each. `shares` counts pairs."""
+    """The number of versions of each pair, with consecutive numbers. They take turns, an epoch each."""
 
     def steps(self, epoch: int, first: int = 0) -> Iterator[list[MicroBatch]]:
         """The micro-batches of each step, from step `first` of the epoch on."""
@@ -118,9 +115,8 @@ class Plan:
         windows = np.cumsum(needed[~too_long]) // (WINDOW * self._rows)
         cuts = np.diff(windows).nonzero()[0] + 1
         rows: dict[int, list[list[int]]] = {}
-        for of_window, source, target in zip(
-            *(np.split(column, cuts) for column in (pairs, sources, targets)), strict=True
-        ):
+        columns = (np.split(column, cuts) for column in (pairs, sources, targets))
+        for of_window, source, target in zip(*columns, strict=True):
             for size, packed in pack(of_window, source, target, self._shape, self._rows).items():
                 rows.setdefault(size, []).extend(packed)
         micro_batches += [
@@ -129,8 +125,7 @@ class Plan:
             for dealt in _deal(of_size, self._rows // size, random)
         ]
         random.shuffle(micro_batches)  # type: ignore[arg-type]
-        passes = self._passes
-        return [micro_batches[start : start + passes] for start in range(0, len(micro_batches), passes)]
+        return [micro_batches[start : start + self._passes] for start in range(0, len(micro_batches), self._passes)]
 
     @property
     def _passes(self) -> int:
@@ -172,12 +167,23 @@ class Order:
 
 
 def epoch_order(shares: Sequence[CorpusShare], seed: int, epoch: int) -> Order:
-    """The pairs of an epoch in random order: one by one if there are up to `RUNS` of them, otherwise in runs of a few
-    consecutive pairs."""
+    """The pairs of an epoch in random order: one by one up to `RUNS`, otherwise in runs of a few consecutive pairs."""
     random = np.random.default_rng((seed, epoch))
     total = sum(share.size * share.weight for share in shares)
     length = max(1, math.ceil(total / RUNS))
-    starts, sizes = (np.concatenate(column) for column in zip(*_runs(shares, length, random), strict=True))
+    runs: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # starts and sizes, as often as the weight says
+    start = 0
+    for share in shares:
+        starts = np.arange(start, start + share.size, length)
+        start += share.size
+        sizes = np.minimum(length, start - starts)
+        whole = int(share.weight)
+        rest = round((share.weight - whole) * len(starts)) if whole else max(1, round(share.weight * len(starts)))
+        runs += [(starts, sizes)] * whole
+        if rest:
+            drawn = random.permutation(len(starts))[:rest]
+            runs.append((starts[drawn], sizes[drawn]))
+    starts, sizes = (np.concatenate(column) for column in zip(*runs, strict=True))
     shuffled = random.permutation(len(starts))
     starts, sizes = starts[shuffled], sizes[shuffled]
     ends = np.cumsum(sizes)
@@ -186,27 +192,8 @@ def epoch_order(shares: Sequence[CorpusShare], seed: int, epoch: int) -> Order:
     return Order(epoch, starts, sizes, np.concatenate([[0], bounds[1:-1] + 1, [len(ends)]]))
 
 
-def _runs(
-    shares: Sequence[CorpusShare], length: int, random: np.random.Generator
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """The starts and sizes of runs of up to `length` pairs, each as often as the weight of its corpus says."""
-    start = 0
-    for share in shares:
-        starts = np.arange(start, start + share.size, length)
-        sizes = np.minimum(length, start + share.size - starts)
-        whole = int(share.weight)
-        rest = round((share.weight - whole) * len(starts)) if whole else max(1, round(share.weight * len(starts)))
-        for _ in range(whole):
-            yield starts, sizes
-        if rest:
-            drawn = random.permutation(len(starts))[:rest]
-            yield starts[drawn], sizes[drawn]
-        start += share.size
-
-
 def row_shape(mean_source: float, mean_target: float, budget: int) -> tuple[int, int]:
-    """The places of a row on each side, in proportion to the mean lengths of the sentences, in multiples of 8. budget:
-    the places of a micro-batch."""
+    """The places of a row on each side, in multiples of 8, as the mean lengths. budget: that of a micro-batch."""
     longer = max(mean_source, mean_target)
     places = 8
     while places < max(ROW, 2 * longer) and 2 * (2 * places) * ROWS <= budget:
@@ -268,8 +255,7 @@ class PackedIds:
 
 def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> list[MicroBatch]:
     """One rank's share of a step: every `ranks`-th row of each shape, in the fewest micro-batches that aren't larger
-    than those of the step. All ranks have the same number of micro-batches, of the same shapes. Some end in empty
-    rows."""
+    than those of the step. All ranks have as many micro-batches, of the same shapes. Some end in empty rows."""
     if ranks == 1:
         return micro_batches
     by_shape: dict[tuple[int, int], list[MicroBatch]] = {}
@@ -281,7 +267,7 @@ def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> lis
         each = math.ceil(len(rows) / ranks)
         parts = math.ceil(each / max(len(one.rows) for one in alike))
         count = math.ceil(each / parts)
-        mine = rows[rank::ranks]
-        mine += [[]] * (parts * count - len(mine))
-        shares += [MicroBatch(*shape, mine[start : start + count]) for start in range(0, len(mine), count)]
+        own = rows[rank::ranks]
+        own += [[]] * (parts * count - len(own))
+        shares += [MicroBatch(*shape, own[start : start + count]) for start in range(0, len(own), count)]
     return shares

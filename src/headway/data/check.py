@@ -1,8 +1,9 @@
-"""What may be wrong with a parallel corpus, found before anything is trained on it.
+"""Looks for possible mistakes in a parallel corpus before anything is trained on it.
 
-Nothing here is an error: a corpus may have all of it and be good. Each finding names the lines.
+None of the findings is an error: a good corpus may have all of them. Each names its lines.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +15,11 @@ from headway.text.detection import script_of_character
 
 EXAMPLES = 5
 """Lines that a finding names."""
+_RAW_BYTE, _REPLACED = re.compile("[\udc80-\udcff]"), re.compile("\ufffd")
+"""A byte that was read as a surrogate (PEP 383), and the replacement character."""
 LONG_WORDS = 200
 LONG_RATIO = 4.0
-"""Times the corpus's own ratio of lengths."""
+"""A multiple of the corpus's own ratio of lengths."""
 
 
 @dataclass
@@ -49,7 +52,7 @@ class SideSummary:
 
 @dataclass
 class CorpusCheck:
-    """All that was found."""
+    """The sizes of a corpus, and all findings."""
 
     pairs: int
     usable: int
@@ -59,20 +62,25 @@ class CorpusCheck:
     character_ratio: float
     """Target characters for each source character, of all pairs together."""
     findings: list[Finding]
-    """Those with at least one pair."""
+    """Findings with at least one pair."""
 
 
 def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> CorpusCheck:
-    """Looks at every pair. `held_out` are the pairs that one validates or tests on: they shouldn't be in the corpus."""
+    """Looks at every pair. held_out: the pairs for validation and tests, which shouldn't be in the corpus."""
     full = [pair for pair in pairs if not is_blank(pair.source) and not is_blank(pair.target)]
     source, target = _summary(full, "source"), _summary(full, "target")
     ratio = target.characters / max(1, source.characters)
-    bad_bytes, lost, mojibake, invisible = (
-        either(test, test) for test in (_is_bytes, _is_lost, _was_utf8, has_invisible)
-    )
     odd_ratio, too_good = uneven(LONG_RATIO, ratio), "of the held-out text: scores will be too good"
+    checks = (_RAW_BYTE.search, _REPLACED.search, _was_utf8, has_invisible)
+    bad_bytes, lost, mojibake, invisible = (either(check, check) for check in checks)
     other_source, other_target = other_script(source.script), other_script(target.script)
     known = HeldOut.of([(pair.source, pair.target) for pair in held_out])
+    uses: Counter[tuple[str, str]] = Counter()
+    first: dict[str, str] = {}
+
+    def retranslated(source: str, target: str) -> bool:
+        return first.setdefault(source, target) != target
+
     half_blank = Finding("blank", "one side is blank, or all invisible; training drops the pair")
     blank = Finding("both blank", "both sides are blank, or all invisible; training drops the pair")
     tests: list[tuple[str, str, Test]] = [
@@ -85,8 +93,8 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
         ("replaced characters", "U+FFFD: an earlier conversion lost characters; convert the original", lost),
         ("encoding", "text that was once decoded wrongly", mojibake),
         ("invisible characters", "controls, zero-width spaces, soft hyphens: a model doesn't get them", invisible),
-        ("repeated pair", "the pair stands in the corpus already", _repeats()),
-        ("repeated source", "the source stands there already, with another translation", _another_translation()),
+        ("repeated pair", "the pair stands in the corpus already", lambda one, other: uses[one, other] > 1),
+        ("repeated source", "the source stands there already, with another translation", retranslated),
         ("held-out source", f"a source {too_good}", lambda text, _: text.strip() in known.sources),
         ("held-out target", f"a target {too_good}", lambda _, text: text.strip() in known.targets),
     ]
@@ -95,6 +103,7 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
         if is_blank(pair.source) or is_blank(pair.target):
             (blank if is_blank(pair.source) and is_blank(pair.target) else half_blank).add(pair)
             continue
+        uses[pair.source, pair.target] += 1
         for finding, test in findings:
             if test(pair.source, pair.target):
                 finding.add(pair)
@@ -118,17 +127,8 @@ def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
     return SideSummary(count, characters, longest, place, script)
 
 
-def _is_bytes(text: str) -> bool:
-    """Whether a byte was read as a surrogate (PEP 383)."""
-    return any("\udc80" <= char <= "\udcff" for char in text)
-
-
-def _is_lost(text: str) -> bool:
-    return "\ufffd" in text
-
-
 def _was_utf8(text: str) -> bool:
-    """Whether the text is UTF-8 that somebody read as Latin-1 or Windows-1252, such as "Ã¤" for "ä"."""
+    """Whether the text is UTF-8 that was read as Latin-1 or Windows-1252, such as "Ã¤" for "ä"."""
     for encoding in ("latin-1", "cp1252"):
         try:
             if len(text.encode(encoding).decode("utf-8")) < len(text):
@@ -136,19 +136,3 @@ def _was_utf8(text: str) -> bool:
         except UnicodeError:
             continue
     return False
-
-
-def _repeats() -> Test:
-    seen: set[tuple[str, str]] = set()
-
-    def test(source: str, target: str) -> bool:
-        size = len(seen)
-        seen.add((source, target))
-        return len(seen) == size
-
-    return test
-
-
-def _another_translation() -> Test:
-    first: dict[str, str] = {}
-    return lambda source, target: first.setdefault(source, target) != target

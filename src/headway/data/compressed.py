@@ -1,14 +1,15 @@
-"""Files of text, and what isn't one. They may be compressed: .gz, .xz, and .zst, which needs a package before Python
-3.14.
+"""Opens text files, also compressed ones: .gz, .xz, and .zst, which needs a package before Python 3.14. Recognises
+files that aren't text.
 
 A file is written as its suffix says. It is read as its first bytes say, whatever its suffix is: downloads often lose
-their suffix, or keep it although they were decompressed on the way. It must stay as it is meanwhile.
+their suffix, or keep it although they were decompressed on the way. A file must not change while it is read.
 """
 
 import gzip
 import lzma
 import os
 import stat
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -22,18 +23,14 @@ MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 """First bytes of compressed files. No UTF-8 text begins so."""
 LONGEST_LINE = 64 << 20
 """Bytes of a line, at most: a file without line ends would take all memory."""
-MARKS = {
-    b"\xff\xfe\0\0": "UTF-32",
-    b"\0\0\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
+MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 """Byte order marks; those of UTF-32 come first, because one of them begins like one of UTF-16."""
+_SAVE = "save its text as a plain text file"
 FORMATS = {
-    b"PK\x03\x04": "a ZIP archive, as .docx, .xlsx and .odt files are; save its text as a plain text file",
-    b"\xd0\xcf\x11\xe0": "a document of an old Office format; save its text as a plain text file",
-    b"{\\rtf": "an RTF document; save its text as a plain text file",
-    b"%PDF-": "a PDF document; save its text as a plain text file",
+    b"PK\x03\x04": f"a ZIP archive, as .docx, .xlsx and .odt files are; {_SAVE}",
+    b"\xd0\xcf\x11\xe0": f"a document of an old Office format; {_SAVE}",
+    b"{\\rtf": f"an RTF document; {_SAVE}",
+    b"%PDF-": f"a PDF document; {_SAVE}",
     b"\x89PNG": "an image; give a text file",
     b"\xff\xd8\xff": "an image; give a text file",
     b"\x1f\x8b": "compressed with gzip; decompress it first, as with `gzip -dc`",
@@ -42,8 +39,7 @@ FORMATS = {
     b"BZh91AY&SY": "compressed with bzip2; decompress it first, as with `bzip2 -dc`",
 }
 LOW = bytes(range(9))
-"""Bytes that are rare in text. In UTF-16 every second byte of alphabetic text is one: 0 in Latin, 3 in Greek, 4 in
-Cyrillic."""
+"""Bytes that are rare in text, but every second one of alphabetic text in UTF-16: 0 in Latin, 4 in Cyrillic."""
 FEWEST_LOW = 4
 """A line with fewer low bytes is text with stray control characters."""
 
@@ -51,8 +47,7 @@ CHANGED = "was changed while it was read; start again when it stays as it is"
 
 
 def compression(path: Path) -> str:
-    """The suffix for the compression of a file that is there, or "" where it has none: by its first bytes. A pipe is
-    what its name says."""
+    """The suffix of a file's compression, by its first bytes, or for a pipe by its name; "" if it isn't compressed."""
     if not path.is_file():
         return _named_compression(path)
     with open(path, "rb") as file:
@@ -66,34 +61,30 @@ def plain_name(path: Path) -> Path:
 
 
 def open_bytes(path: Path, mode: str = "rb", *, as_named: Path | None = None) -> IO[bytes]:
-    """The file's content, to be read (`rb`), by its `compression`, or written (`wb`), compressed as the name of
-    `as_named`, or else of `path`, says. Raises what `open` raises, and UserError if the package for .zst is missing."""
+    """Opens the content for reading (`rb`), by its `compression`, or for writing (`wb`), compressed by the name of
+    `as_named`, or else of `path`. Raises the errors of `open`, and UserError if the package for .zst is missing."""
     suffix = compression(path) if mode == "rb" else _named_compression(as_named or path)
     return _package(suffix, path).open(path, mode) if suffix else open(path, mode)  # type: ignore[return-value]
 
 
 def compress(path: Path, data: bytes) -> bytes:
-    """The data as a file of this name holds them. Compressed data are a complete member, so a file may end after it and
-    be continued later. Equal data give equal bytes. Raises UserError as `open_bytes` does."""
+    """The data in the form of a file of this name. Compressed data are a complete member, so a file may end after it
+    and be continued later. Equal data give equal bytes. Raises UserError as `open_bytes` does."""
     suffix = _named_compression(path)
     if suffix == ".gz":
         return gzip.compress(data, mtime=0)
     return _package(suffix, path).compress(data) if suffix else data
 
 
-def damages(path: Path) -> tuple[type[Exception], ...]:
-    """The exceptions that reading the opened file raises if it is damaged or incomplete."""
-    suffix = compression(path)
-    if not suffix:
-        return (OSError,)
-    own = {".gz": zlib.error, ".xz": lzma.LZMAError}
-    return OSError, EOFError, own[suffix] if suffix in own else _package(suffix, path).ZstdError
+def damages() -> tuple[type[Exception], ...]:
+    """The exceptions that reading an opened file raises if it is damaged or incomplete."""
+    zstd = (sys.modules[name].ZstdError for name in ("compression.zstd", "backports.zstd") if name in sys.modules)
+    return OSError, EOFError, zlib.error, lzma.LZMAError, *zstd
 
 
 @contextmanager
 def open_text(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, decompressed. Raises UserError where the file can't be opened, or was another one when the
-    block ended."""
+    """The decompressed bytes. Raises UserError if the file can't be opened, or was changed before the block ended."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder, a text file is needed")
     try:
@@ -113,8 +104,7 @@ def open_text(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def unchanged(files: Iterable[Path]) -> Iterator[None]:
-    """Raises UserError where one of the files is another one when the block ends: what read it several times has read
-    different things."""
+    """Raises UserError if a file was changed before the block ended, so that several readings may have differed."""
     before = {file: _version(file.stat()) for file in files}
     yield
     for file, then in before.items():
@@ -122,9 +112,8 @@ def unchanged(files: Iterable[Path]) -> Iterator[None]:
             raise UserError(f"{file}: {CHANGED}")
 
 
-def raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...], first: int = 1) -> Iterator[bytes]:
-    """The lines as they are, line ends included; `first` is the number of the first. Raises UserError as `decode_lines`
-    does."""
+def raw_lines(stream: IO[bytes], name: str, first: int = 1) -> Iterator[bytes]:
+    """The lines with their line ends; `first` is the number of the first. Raises UserError as `decode_lines` does."""
     number = first - 1
     try:
         while raw := stream.readline(LONGEST_LINE + 1):
@@ -132,12 +121,12 @@ def raw_lines(stream: IO[bytes], name: str, faults: tuple[type[Exception], ...],
             if len(raw) > LONGEST_LINE:
                 raise UserError(f"{name}, line {number}: is longer than {LONGEST_LINE:,} bytes; is it a text file?")
             yield raw
-    except faults as error:
+    except damages() as error:
         raise UserError(f"{name}: can't be read after line {number} ({error}); is it complete?") from None
 
 
 def is_plain(path: Path) -> bool:
-    """Whether it can be read again; False for what is there and is neither file nor folder, such as a pipe."""
+    """Whether it can be read again; False for a path that exists and is neither file nor folder, such as a pipe."""
     return path.is_file() or path.is_dir() or not path.exists()
 
 
@@ -161,20 +150,17 @@ def _package(suffix: str, path: Path) -> ModuleType:
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:
-    """Of a file, by its `os.stat`; differs where it was written or replaced in between."""
+    """Numbers that change when the file is written or replaced."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def fault_of_line(raw: bytes, number: int) -> str | None:
-    """The fault of a line that isn't UTF-8, with the remedy; None if it may be text. number: its number in the file;
-    only line 1 can show a format."""
+    """The fault of a line that isn't UTF-8, with the remedy; None if it may be text. Only line 1 can show a format."""
     if number == 1:
-        for mark, encoding in MARKS.items():
-            if raw.startswith(mark):
-                return _to_convert(encoding)
-        for beginning, meaning in FORMATS.items():
-            if raw.startswith(beginning):
-                return f"is {meaning}"
+        if encoding := next((encoding for mark, encoding in MARKS.items() if raw.startswith(mark)), ""):
+            return _to_convert(encoding)
+        if meaning := next((meaning for start, meaning in FORMATS.items() if raw.startswith(start)), ""):
+            return f"is {meaning}"
     low = len(raw) - len(raw.translate(None, LOW))
     if low < FEWEST_LOW or low * 3 < len(raw) or not raw.strip(LOW + b"\r\n"):
         return None

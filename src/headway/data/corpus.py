@@ -1,10 +1,9 @@
-r"""Text files to lines, and parallel text files to pairs of sentences: line i of the source belongs to line i of the
-target, or one file holds both sides: .tsv or .jsonl (`data.two_sided`).
+r"""Reads lines of text files, and pairs of sentences of parallel files: line i of the source belongs to line i of the
+target, or one file holds both sides (.tsv or .jsonl, `data.two_sided`).
 
 Lines end at "\n" only, so that U+2028, U+0085 or "\r" inside a line never shift the pairing; a final "\r" and a byte
-order mark are not text. All files are read as streams. Pairs are read in chunks of lines, as bytes: the process that
-reads the files does little work, and others can decode the lines and do the rest. The text alone decides where a chunk
-ends, so processing the chunks in order always gives the same result.
+order mark are not text. All files are read as streams. Pairs are read in chunks of lines, as bytes: the reading process
+does little work, and others can decode the lines and do the rest. The text alone decides where a chunk ends.
 """
 
 import glob
@@ -52,17 +51,17 @@ class CorpusFiles:
 
     sources: Sequence[Path]
     targets: Sequence[Path]
-    """The translations, a file for each of the sources; without them these are .tsv and .jsonl files."""
+    """The translations, a file for each source file. Empty if the sources are .tsv and .jsonl files."""
     languages: Sides = NO_LANGUAGES
     """Codes of source and target, as far as they are known: columns or keys may be named after them."""
     swapped: bool = False
-    """Whether what files with both sides have as the source is the target."""
+    """Whether source and target of files with both sides change places."""
     columns: tuple[int, int] | None = None
-    """The columns of source and target in .tsv files, from 0, where they are chosen."""
+    """The columns of source and target in .tsv files, from 0, if they are chosen."""
 
-    def pairs(self) -> Iterator[Pair]:
-        """The pairs of the corpus, blank ones included. Raises UserError."""
-        for chunk in read_chunks([self]):
+    def pairs(self, *, lenient: bool = False) -> Iterator[Pair]:
+        """The pairs of the corpus, blank ones included; `lenient` as in `read_lines`. Raises UserError."""
+        for chunk in read_chunks([self], lenient=lenient):
             yield from chunk.pairs()
 
     def notices(self) -> Iterator[str]:
@@ -71,8 +70,7 @@ class CorpusFiles:
             yield from (f"{file}: {notice}" for notice in form.notices)
 
     def named_languages(self) -> Sides:
-        """The languages that the suffixes of the first files say, or else the first row or keys of a file with both
-        sides; empty where they say none. Raises UserError."""
+        """The languages by suffixes of the first files, or by their first row or keys. Raises UserError."""
         if self.targets:
             return suffix_of_language(self.sources[0]), suffix_of_language(self.targets[0])
         return next((form.languages for _, form in self._forms()), NO_LANGUAGES)
@@ -80,7 +78,7 @@ class CorpusFiles:
     def _forms(self) -> Iterator[tuple[Path, Form]]:
         """The layout of each file with both sides; none for pipes, which can be read only once."""
         for file in self.sources:
-            if is_two_sided(file) and file.is_file() and not self.swapped:  # the other direction says it
+            if is_two_sided(file) and file.is_file() and not self.swapped:  # the other direction has the notices
                 with closing(read_lines(file, lenient=True)) as lines:
                     yield file, form_of(list(islice(lines, HEAD)), file, self.languages, self.columns)
 
@@ -102,14 +100,17 @@ class Chunk:
     """The layout of a file with both sides."""
     done: float
     """The share of all source files' bytes that has been read so far, 0 to 1."""
-
     lenient: bool
-    """As in `read_lines`."""
+    """Whether bytes that aren't UTF-8 are read, as in `read_lines`."""
 
     def pairs(self) -> Iterator[Pair]:
-        """Its pairs, blank ones included. Raises UserError."""
+        """The pairs, blank ones included. Raises UserError."""
         for line, (source, target) in enumerate(self.texts(), start=self.first):
             yield Pair(source, target, self.source_file, line, self.target_file)
+
+    def pair(self, line: int, source: bytes, target: bytes) -> Pair:
+        """The pair of the line with this number, by its sides without line ends. Raises UserError."""
+        return next(replace(self, first=line, lines=1, source=source + b"\n", target=target + b"\n").pairs())
 
     def source_lines(self) -> list[str]:
         """The lines of the source file. Raises UserError."""
@@ -128,41 +129,27 @@ class Chunk:
                 raise UserError(f"{self.source_file}, line {number}: {sides}")
             yield sides
 
-    def pair(self, line: int, source: bytes, target: bytes) -> Pair:
-        """The pair of the line with this number, whose sides are given without their line ends. Raises UserError."""
-        alone = replace(self, first=line, lines=1, source=source + b"\n", target=target + b"\n")
-        return next(alone.pairs())
-
 
 def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
-    """The lines of a UTF-8 text file, compressed or not, without their line ends. Raises UserError with file and line;
-    `lenient` reads bytes that aren't UTF-8 as surrogates (PEP 383). `offset` is the byte of the content where line
-    number `first` begins."""
+    """The lines of a UTF-8 text file, compressed or not, without their line ends; line number `first` begins at byte
+    `offset`. Raises UserError with file and line; `lenient` reads bytes that aren't UTF-8 as surrogates (PEP 383)."""
     with open_text(path) as stream:
         if offset:
             go_to(stream, offset, path)
-        yield from decode_lines(stream, str(path), lenient=lenient, faults=damages(path), first=first)
+        yield from decode_lines(stream, str(path), lenient=lenient, first=first)
 
 
 def go_to(stream: IO[bytes], offset: int, path: Path) -> None:
-    """Goes to this byte of the content of the file. Raises UserError where it is damaged."""
+    """Goes to this byte of the file's content. Raises UserError if it is damaged."""
     try:
         stream.seek(offset)
-    except damages(path) as error:
+    except damages() as error:
         raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
 
 
-def decode_lines(
-    stream: IO[bytes],
-    name: str,
-    *,
-    lenient: bool = False,
-    faults: tuple[type[Exception], ...] = (OSError,),
-    first: int = 1,
-) -> Iterator[str]:
-    """Bytes that end at "\\n" to lines of text; `name` is what an error calls their origin, `faults` what the stream
-    raises where it can't be read, `first` the number of the first line in its file."""
-    for number, raw in enumerate(raw_lines(stream, name, faults, first), start=first):
+def decode_lines(stream: IO[bytes], name: str, *, lenient: bool = False, first: int = 1) -> Iterator[str]:
+    """Decodes lines that end at "\\n"; `name` is the origin in messages, `first` the number of the first line."""
+    for number, raw in enumerate(raw_lines(stream, name, first), start=first):
         if fault := fault_of_line(raw, number):
             raise UserError(f"{name}, line {number}: {fault}")
         text = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
@@ -186,16 +173,15 @@ def read_pairs(
     lenient: bool = False,
     languages: Sides = NO_LANGUAGES,
 ) -> Iterator[Pair]:
-    """The pairs of parallel files, in order, blank ones included; without target files, those of .tsv and .jsonl files,
-    whose columns or keys may be named after the `languages` of source and target. Raises UserError where they
-    don't match; `lenient` as in `read_lines`."""
-    for chunk in read_chunks([CorpusFiles(source_files, target_files, languages)], lenient=lenient):
-        yield from chunk.pairs()
+    """The pairs of parallel files, in order, blank ones included. Without target files, the sources are .tsv and .jsonl
+    files, whose columns or keys may be named after the `languages` of source and target. Raises UserError if they don't
+    match; `lenient` as in `read_lines`."""
+    return CorpusFiles(source_files, target_files, languages).pairs(lenient=lenient)
 
 
 def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool = False) -> Iterator[Chunk]:
-    """The text of all corpora, without the first `skip` chunks. Raises UserError, but not for faults within a line,
-    which `Chunk.texts` finds. lenient: as in `read_lines`."""
+    """The text of all corpora, without the first `skip` chunks; `lenient` as in `read_lines`. Raises UserError, but not
+    for faults within a line, which `Chunk.texts` finds."""
     size = sum(file.stat().st_size for corpus in corpora for file in corpus.sources if file.is_file())
     read = number = 0
     for place, corpus in enumerate(corpora):
@@ -209,16 +195,9 @@ def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool 
 
 
 def _chunks_of(
-    number: int,
-    corpus: CorpusFiles,
-    source_file: Path,
-    target_file: Path | None,
-    before: int,
-    size: int,
-    lenient: bool,
+    number: int, corpus: CorpusFiles, source_file: Path, target_file: Path | None, before: int, size: int, lenient: bool
 ) -> Iterator[Chunk]:
-    """The chunks of a file or of two. number: of the corpus. before: bytes of the source files that were read before;
-    size: of all."""
+    """The chunks of a file or of two, of corpus `number`. before, size: bytes of earlier source files, and of all."""
     plain = is_plain(source_file)
     if target_file and not plain and target_file.exists() and source_file.samefile(target_file):
         raise UserError(f"{source_file}: is a pipe, which can't be both sides; give two files")
@@ -236,8 +215,19 @@ def _chunks_of(
         else:
             targets = _lines(files.enter_context(open_text(target_file)), target_file)
             rows = zip_longest(sources, targets)
-        while lines := _taken(rows, most):
-            lacking = lines.pop() if None in lines[-1] else None
+        at_end = False
+        while not at_end:
+            lines, taken, lacking = [], 0, None
+            for pair in islice(rows, most):
+                if None in pair:
+                    lacking = pair
+                    break
+                lines.append(pair)
+                taken += len(pair[0]) + len(pair[1])
+                if taken >= BYTES:
+                    break
+            else:
+                at_end = len(lines) < most
             if lines:
                 position = os.lseek(stream.fileno(), 0, os.SEEK_CUR) if plain else 0
                 source, target = (b"".join(column) for column in zip(*lines, strict=True))
@@ -246,50 +236,26 @@ def _chunks_of(
                 first += len(lines)
             if lacking:
                 assert target_file is not None
-                raise _uneven(source_file, target_file, first, chain([lacking], rows), lenient)
-
-
-def _uneven(
-    source_file: Path, target_file: Path, first: int, rest: Iterable[tuple[bytes, bytes]], lenient: bool
-) -> UserError:
-    """The error of two files whose lines can't be each other's translations. rest: those that one of them lacks, from
-    number `first` on. Raises another error where the lines are no text."""
-    last = first - 1
-    longer = source_file
-    for last, (source, target) in enumerate(rest, start=first):
-        longer = source_file if target is None else target_file
-        _decoded(source if target is None else target, longer, last, lenient)
-    counts = (last, first - 1) if longer == source_file else (first - 1, last)
-    return UserError(
-        f"{source_file} has {counts[0]} lines but {target_file} has {counts[1]}: "
-        "line i of one must be the translation of line i of the other"
-    )
+                shorter = last = first - 1
+                for last, (source, target) in enumerate(chain([lacking], rows), start=first):
+                    _decoded(source or target, target_file if source is None else source_file, last, lenient)
+                counts = (shorter, last) if lacking[0] is None else (last, shorter)
+                raise UserError(
+                    f"{source_file} has {counts[0]} lines but {target_file} has {counts[1]}: "
+                    "line i of one must be the translation of line i of the other"
+                )
 
 
 def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
     """The raw lines. A file with nothing but a byte order mark has none."""
-    lines = raw_lines(stream, str(file), damages(file))
+    lines = raw_lines(stream, str(file))
     first = next(lines, BYTE_ORDER_MARK)
     return lines if first == BYTE_ORDER_MARK else chain([first], lines)
 
 
-def _taken(rows: Iterator[tuple[bytes, bytes]], most: int) -> list[tuple[bytes, bytes]]:
-    """The lines of the next chunk. If one file ends before the other, the last pair lacks a side."""
-    taken: list[tuple[bytes, bytes]] = []
-    size = 0
-    for pair in rows:
-        taken.append(pair)
-        if pair[0] is None or pair[1] is None:
-            break
-        size += len(pair[0]) + len(pair[1])
-        if len(taken) == most or size >= BYTES:
-            break
-    return taken
-
-
 def _decoded(text: bytes, file: Path, first: int, lenient: bool) -> list[str]:
-    """The lines that `decode_lines` gives, decoded all at once if none can be at fault."""
-    if first == 1 and text:  # what the file is shows in its first line
+    """The lines as by `decode_lines`, decoded all at once if none can be at fault."""
+    if first == 1 and text:  # the first line shows the format of the file
         end = text.find(b"\n") + 1 or len(text)
         line = decode_lines(io.BytesIO(text[:end]), str(file), lenient=lenient)
         return [*line, *_decoded(text[end:], file, 2, lenient)]
@@ -311,7 +277,8 @@ def check_files(source_files: Sequence[Path], target_files: Sequence[Path]) -> N
             raise UserError(f"{file}: holds both sides; give it as the source alone")
         if not target_files and not is_two_sided(file):
             raise UserError(
-                f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides"
+                f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides; "
+                "target is missing"
             )
     if target_files and len(source_files) != len(target_files):
         raise UserError(
@@ -321,7 +288,7 @@ def check_files(source_files: Sequence[Path], target_files: Sequence[Path]) -> N
 
 
 def same_text(pairs: Iterable[Pair]) -> bool:
-    """Whether every pair has the same text on both sides; False where all is blank. Reads no further than it must."""
+    """Whether every pair has the same text on both sides; False if all is blank. Reads no further than necessary."""
     has_text = False
     for pair in pairs:
         if pair.source != pair.target:
@@ -331,13 +298,12 @@ def same_text(pairs: Iterable[Pair]) -> bool:
 
 
 def is_two_sided(path: Path) -> bool:
-    """Whether the file holds both sides, by its suffix (that of a compression aside)."""
+    """Whether the file holds both sides, by its suffix before that of a compression."""
     return plain_name(path).suffix.lower() in TWO_SIDED
 
 
 def suffix_of_language(path: Path) -> str:
-    """The code of a language that the name ends with, that of a compression and of a pattern aside; empty for others:
-    `train.de.gz` -> `de`."""
+    """The code of a language at the end of the name, before compression and pattern, or "": `train.de.gz` -> `de`."""
     suffix = plain_name(Path(path.name.rstrip("*?."))).suffix.lstrip(".")
     return suffix if is_suffix_of_language(suffix) else ""
 
@@ -353,16 +319,11 @@ def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides
 
 
 def matching_files(path: Path) -> list[Path]:
-    """The files of a pattern such as `part-*.de.gz`, in sorted order; a file that has such a name is itself. Raises
-    UserError for a pattern that matches nothing."""
-    if not is_pattern(path) or path.exists():
+    """The files of a pattern such as `part-*.de.gz`, in sorted order; an existing file of that name is meant itself.
+    Raises UserError for a pattern that matches nothing."""
+    if not glob.has_magic(str(path)) or path.exists():
         return [path]
     matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207 - takes any path
     if not (files := [match for match in matches if not match.is_dir()]):
         raise UserError(f"{path}: no file has a name of this pattern")
     return files
-
-
-def is_pattern(path: Path) -> bool:
-    """Whether the name may stand for several files."""
-    return glob.has_magic(str(path))

@@ -1,4 +1,4 @@
-"""From chunks of text to ids: filtering and tokenising, with an account of the pairs that are dropped."""
+"""Filters and tokenises chunks of text, and counts the pairs that are dropped."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.data.corpus import Chunk
-from headway.data.filters import DuplicateOf, Filters, HeldOut, Test, filter_tests
-from headway.data.noise import Noise
+from headway.data.filters import HeldOut, Test, filter_tests
 from headway.text.characters import is_blank, is_too_long
 from headway.text.tokenizer import Tokenizer, language_tag
+
+if TYPE_CHECKING:
+    from headway.data.options import FiltersSection, NoiseSection
 
 IDS_DTYPE = np.dtype("<i4")
 SMALL_IDS_DTYPE = np.dtype("<u2")
 """For vocabularies that fit into it: half the bytes."""
 BLANK, TOO_LONG = "blank", "too long"
-"""Why pairs are dropped that no model can learn from."""
+"""Reasons to drop a pair, besides the filters."""
 NAMED = 3
-"""For each reason, the dropped pairs whose places are named."""
+"""Dropped pairs whose places are named, for each reason."""
 
 Texts = list[tuple[str, str]]
 """Pairs of source and target."""
@@ -31,7 +33,7 @@ Texts = list[tuple[str, str]]
 
 @dataclass
 class PairCounts:
-    """What became of the pairs of a corpus."""
+    """Numbers of kept and dropped pairs of a corpus."""
 
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class PairCounts:
         return self.dropped.get(TOO_LONG, 0)
 
     def add(self, others: PairCounts) -> None:
-        """Adds the counts of later text."""
+        """Adds the counts of text that follows."""
         self.kept += others.kept
         for reason, count in others.dropped.items():
             self.dropped[reason] = self.dropped.get(reason, 0) + count
@@ -61,13 +63,11 @@ class PairCounts:
 
     def summary(self) -> str:
         """One line, without the filters, which have `filter_lines`."""
-        text = f"{self.kept:,} pairs"
-        if self.blank:
-            text += f", {self.blank:,} dropped because a side is blank"
-        if self.too_long:
-            first = ", ".join(self.examples[TOO_LONG])
-            text += f", {self.too_long:,} dropped because they are too long (first: {first})"
-        return text
+        blank = f", {self.blank:,} dropped because a side is blank" if self.blank else ""
+        if not self.too_long:
+            return f"{self.kept:,} pairs{blank}"
+        first = ", ".join(self.examples[TOO_LONG])
+        return f"{self.kept:,} pairs{blank}, {self.too_long:,} dropped because they are too long (first: {first})"
 
     def filter_lines(self) -> list[str]:
         """A line for each filter that dropped pairs."""
@@ -79,7 +79,7 @@ class PairCounts:
 
 
 def total(counts: Iterable[PairCounts]) -> PairCounts:
-    """Those of several corpora together."""
+    """The sum over several corpora."""
     together = PairCounts()
     for one in counts:
         together.add(one)
@@ -87,41 +87,32 @@ def total(counts: Iterable[PairCounts]) -> PairCounts:
 
 
 @dataclass(frozen=True)
-class CorpusKind:
-    """What encoding must know of a corpus besides its files."""
-
-    tag: str
-    source_language: str
-    target_language: str
-
-
-@dataclass(frozen=True)
 class EncodingSettings:
     """Everything that decides the ids of a text. It can be sent to other processes."""
 
     tokenizers: tuple[Tokenizer, Tokenizer]
-    """Those of source and target."""
+    """The tokenizers of source and target."""
     max_length: int
     max_tokens: int
-    corpora: tuple[CorpusKind, ...]
-    filters: Filters = field(default_factory=Filters)
+    corpora: tuple[tuple[str, tuple[str, str]], ...]
+    """The tag of each corpus, and its source and target language."""
+    filters: FiltersSection
     held_out: tuple[tuple[str, str], ...] = ()
     """The pairs, without tags, that the filter `overlap` compares with."""
     valid: tuple[tuple[str, str], ...] = ()
     """The pairs, with tags, to look for among the kept ones."""
-    noise: Noise | None = None
-    """Of the sources. Each pair is encoded as often as it has versions."""
+    noise: NoiseSection | None = None
+    """Noise of the sources. Each pair is encoded as often as it has versions."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the ids."""
+        """The type of the ids."""
         return ids_dtype(max(tokenizer.vocab_size for tokenizer in self.tokenizers))
 
 
 @dataclass
 class EncodedChunk:
-    """The kept pairs of a chunk, as ids without control symbols: all versions of the first pair, then those of the
-    second, and so on."""
+    """The kept pairs of a chunk, as ids without control symbols, each pair with all its versions."""
 
     corpus: int
     done: float
@@ -148,15 +139,14 @@ class ChunkEncoder:
         self._settings = settings
         self._source, self._target = settings.tokenizers
         held_out = HeldOut.of(settings.held_out)
-        languages = [(kind.source_language, kind.target_language) for kind in settings.corpora]
-        tests = {pair: filter_tests(settings.filters, pair, held_out) for pair in dict.fromkeys(languages)}
-        self._tests = [tests[pair] for pair in languages]
-        self._prefixes = [f"{language_tag(kind.tag)} " if kind.tag else "" for kind in settings.corpora]
+        languages = dict.fromkeys(pair for _, pair in settings.corpora)
+        tests = {pair: filter_tests(settings.filters, pair, held_out) for pair in languages}
+        self._corpora = [(f"{language_tag(tag)} " if tag else "", tests[pair]) for tag, pair in settings.corpora]
+        """For each corpus the beginning of its sources, and its filters."""
         self._valid = {pair: place for place, pair in enumerate(settings.valid)}
 
     def encode(self, chunk: Chunk, first_of: FirstOf | None = None) -> EncodedChunk:
-        """first_of: needed to drop duplicates. Raises UserError for a fault in the text, such as a line that isn't
-        UTF-8."""
+        """Encodes the pairs. first_of: needed to drop duplicates. Raises UserError for a fault in the text."""
         dropped: dict[int, str] = {}
         lines, texts = self.passed(chunk, dropped)
         kinds = self._settings.filters.duplicates
@@ -170,15 +160,16 @@ class ChunkEncoder:
         valid = [place for place in found if place is not None]
         sources = self._source.encode_all([source for source, _ in texts], tagged=True)
         targets = self._target.encode_all([target for _, target in texts])
-        reasons = [self._unfit(source, target) for source, target in zip(sources, targets, strict=True)]
+        reasons = list(map(self._rejection_of_ids, sources, targets))
         dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
-        fit = [reason is None for reason in reasons]
-        texts, sources, targets = list(compress(texts, fit)), list(compress(sources, fit)), list(compress(targets, fit))
+        kept = [reason is None for reason in reasons]
+        texts, sources = list(compress(texts, kept)), list(compress(sources, kept))
+        targets = list(compress(targets, kept))
         counts = PairCounts(kept=len(sources))
         for line in sorted(dropped):
             counts.add(PairCounts(0, {dropped[line]: 1}, {dropped[line]: [f"{chunk.source_file}:{line}"]}))
         if self._settings.noise is not None:
-            prefix = self._prefixes[chunk.corpus]
+            prefix = self._corpora[chunk.corpus][0]
             sources, targets = self._versions(self._settings.noise, texts, sources, targets, prefix)
         return EncodedChunk(
             corpus=chunk.corpus,
@@ -195,35 +186,31 @@ class ChunkEncoder:
     def passed(self, chunk: Chunk, dropped: dict[int, str]) -> tuple[list[int], Texts]:
         """The numbers and texts, with tags, of the lines that pass: not blank, not far too long, dropped by no filter.
         Adds the reasons of the others to `dropped`."""
-        tests, prefix, max_length = self._tests[chunk.corpus], self._prefixes[chunk.corpus], self._settings.max_length
-        lines: list[int] = []
-        texts: Texts = []
+        prefix, tests = self._corpora[chunk.corpus]
+        passed: dict[int, tuple[str, str]] = {}
         for line, (source, target) in enumerate(chunk.texts(), start=chunk.first):
-            reason = unusable(source, target, max_length, tests)
-            if reason is None:
-                lines.append(line)
-                texts.append((prefix + source if prefix else source, target))
-            else:
+            if reason := rejection_reason(source, target, self._settings.max_length, tests):
                 dropped[line] = reason
-        return lines, texts
+            else:
+                passed[line] = prefix + source, target
+        return list(passed), list(passed.values())
 
     def _versions(
-        self, noise: Noise, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
+        self, noise: NoiseSection, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """All versions of each pair. The noise depends on the text and the number of the version alone. Where a noisy
-        source is too long, the usual one stands in its place, so that no version lacks a pair. prefix: the tag that the
-        sources begin with."""
+        """All versions of each pair. The noise depends on the text and the number of the version alone. If a noisy
+        source is too long, the usual one replaces it. prefix: the tag at the beginning of the sources."""
         noisy_sources: list[list[int]] = []
         for (text, _), source, target in zip(texts, sources, targets, strict=True):
             for number in range(noise.versions):
                 noisy = prefix + noise.applied(text[len(prefix) :], number)
                 ids = source if noisy == text else self._source.encode(noisy, tagged=True)
-                noisy_sources.append(source if self._unfit(ids, target) else ids)
+                noisy_sources.append(source if self._rejection_of_ids(ids, target) else ids)
         return noisy_sources, [target for target in targets for _ in range(noise.versions)]
 
-    def _unfit(self, source: list[int], target: list[int]) -> str | None:
-        """The reason to drop the pair of ids: a side has more than `max_length` tokens, or both sides together more
-        than `max_tokens`, including the start or end symbol. None for a usable pair."""
+    def _rejection_of_ids(self, source: list[int], target: list[int]) -> str | None:
+        """The reason to drop the pair: a side has more than `max_length` tokens, or both sides together more than
+        `max_tokens`, including the start or end symbol. None for a usable pair."""
         if not source or not target:  # normalisation removed every character
             return BLANK
         longest, total = max(len(source), len(target)), len(source) + len(target) + 2
@@ -238,7 +225,7 @@ def ids_dtype(vocab_size: int) -> np.dtype[Any]:
     return SMALL_IDS_DTYPE if vocab_size <= 2**16 else IDS_DTYPE
 
 
-def unusable(source: str, target: str, max_length: int, tests: Sequence[tuple[str, Test]]) -> str | None:
+def rejection_reason(source: str, target: str, max_length: int, tests: Sequence[tuple[str, Test]]) -> str | None:
     """The reason to drop the pair before it is tokenised; None for a usable one. tests: the filters."""
     if is_blank(source) or is_blank(target):
         return BLANK
@@ -247,7 +234,7 @@ def unusable(source: str, target: str, max_length: int, tests: Sequence[tuple[st
     return next((name for name, test in tests if test(source, target)), None)
 
 
-def _compared(pair: tuple[str, str], kind: DuplicateOf) -> str:
+def _compared(pair: tuple[str, str], kind: str) -> str:
     """The text to hash. The line end separates the sides, because no text contains one."""
     source, target = pair[0].strip(), pair[1].strip()
     return f"{source}\n{target}" if kind == "pair" else source if kind == "source" else target

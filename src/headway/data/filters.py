@@ -1,47 +1,25 @@
-"""The filters that drop pairs of a corpus, as the recipe chooses, and their tests. Each looks at one pair. Duplicates
-are found by `data.encoding`, because that needs all earlier pairs.
-"""
+"""Filters that drop single pairs of a corpus. Duplicates are found by `data.encoding`, which sees all earlier pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from headway.errors import UserError
 from headway.languages import SCRIPT_NAMES, script_family
 from headway.text.detection import lingua_detector, lingua_language, script_of
 
-DuplicateOf = Literal["pair", "source", "target"]
-Overlap = Literal["pair", "side"]
+if TYPE_CHECKING:
+    from headway.data.options import FiltersSection
+
 Test = Callable[[str, str], bool]
 """Whether to drop a pair of source and target."""
 
 SHORT_CHARACTERS = 20
 """Sides that aren't longer have no meaningful ratio."""
-_SCRIPTS = {
-    "Kore": ("HANGUL",),
-    "Jpan": ("CJK",),
-    "Hans": ("CJK",),
-    "Hant": ("CJK",),
-    "Beng": ("BENGALI",),
-    "Orya": ("ORIYA",),
-}
-"""The names that `script_of` uses where they differ from the English names. It counts kana as CJK."""
-
-
-@dataclass(frozen=True)
-class Filters:
-    """The recipe's `data.filters`; its keys are described in `recipe.recipe`."""
-
-    words: tuple[int, int] | None = None
-    characters: tuple[int, int] | None = None
-    max_ratio: float | None = None
-    copies: bool = False
-    script: bool = False
-    language: float | None = None
-    overlap: Overlap | None = None
-    duplicates: tuple[DuplicateOf, ...] = ()
+_SCRIPTS = {"Kore": "HANGUL", "Jpan": "CJK", "Hans": "CJK", "Hant": "CJK", "Beng": "BENGALI", "Orya": "ORIYA"}
+"""The names by `script_of` that differ from the English names. It counts kana as CJK."""
 
 
 @dataclass(frozen=True)
@@ -55,22 +33,19 @@ class HeldOut:
     @classmethod
     def of(cls, pairs: Sequence[tuple[str, str]]) -> HeldOut:
         stripped = [(source.strip(), target.strip()) for source, target in pairs]
-        return cls(
-            frozenset(stripped),
-            frozenset(source for source, _ in stripped) - {""},
-            frozenset(target for _, target in stripped) - {""},
-        )
+        sources, targets = ({pair[side] for pair in stripped} - {""} for side in (0, 1))
+        return cls(frozenset(stripped), frozenset(sources), frozenset(targets))
 
 
-def filter_tests(filters: Filters, languages: tuple[str, str], held_out: HeldOut) -> list[tuple[str, Test]]:
+def filter_tests(filters: FiltersSection, languages: tuple[str, str], held_out: HeldOut) -> list[tuple[str, Test]]:
     """The chosen filters with their keys, the cheap ones first. languages: codes of source and target. Raises UserError
     if a filter doesn't know a language or lacks its package."""
     tests: list[tuple[str, Test]] = []
     if filters.overlap == "pair":
         tests.append(("overlap", lambda one, other: (one.strip(), other.strip()) in held_out.pairs))
     elif filters.overlap == "side":
-        known, given = held_out.sources, held_out.targets
-        tests.append(("overlap", lambda one, other: one.strip() in known or other.strip() in given))
+        sources, targets = held_out.sources, held_out.targets
+        tests.append(("overlap", lambda one, other: one.strip() in sources or other.strip() in targets))
     if filters.copies:
         tests.append(("copies", is_copy))
     if filters.characters is not None:
@@ -80,37 +55,35 @@ def filter_tests(filters: Filters, languages: tuple[str, str], held_out: HeldOut
     if filters.max_ratio is not None:
         tests.append(("max_ratio", uneven(filters.max_ratio)))
     if filters.script:
-        tests.append(("script", either(*(other_script(*script_names(code)) for code in languages))))
+        tests.append(("script", either(*(other_script(script_name(code)) for code in languages))))
     if filters.language is not None:
         tests.append(("language", either(*(_other_language(code, filters.language) for code in languages))))
     return tests
 
 
-def script_names(language: str) -> tuple[str, ...]:
-    """The names that `script_of` uses for the script of the language. Raises UserError for an unknown language."""
+def script_name(language: str) -> str:
+    """The name by `script_of` for the script of the language. Raises UserError for an unknown language."""
     script = script_family(language)
     if not script:
         raise UserError(
             f"data.filters: {language!r} isn't a known language code; set data.source_language and data.target_language"
         )
-    name = SCRIPT_NAMES.get(script, script)
-    return _SCRIPTS.get(script, (name.split(" ")[0].upper(),))
+    return _SCRIPTS.get(script) or SCRIPT_NAMES.get(script, script).split(" ")[0].upper()
 
 
 def words(text: str) -> int:
-    """The number of words, as spaces part them."""
+    """The number of words between spaces."""
     return len(text.split())
 
 
 def is_copy(source: str, target: str) -> bool:
-    """Whether both are the same text, white space around it aside."""
+    """Whether both are the same text, apart from white space around it."""
     return source.strip() == target.strip()
 
 
 def outside(bounds: tuple[int, int], size: Callable[[str], int]) -> Test:
     """Finds pairs with a side whose size is less than the first bound or more than the second."""
-    least, most = bounds
-    return lambda source, target: not (least <= size(source) <= most and least <= size(target) <= most)
+    return lambda *sides: not all(bounds[0] <= size(side) <= bounds[1] for side in sides)
 
 
 def uneven(most: float, usual: float = 1.0) -> Test:
@@ -124,18 +97,18 @@ def uneven(most: float, usual: float = 1.0) -> Test:
     return test
 
 
-def either(of_source: Callable[[str], bool], of_target: Callable[[str], bool]) -> Test:
-    """Finds pairs of which one side is found."""
-    return lambda source, target: of_source(source) or of_target(target)
+def either(of_source: Callable[[str], object], of_target: Callable[[str], object]) -> Test:
+    """Finds pairs with one side that its test finds."""
+    return lambda source, target: bool(of_source(source) or of_target(target))
 
 
-def other_script(*expected: str) -> Callable[[str], bool]:
-    """Finds texts whose letters are mostly of another script, by the names that `script_of` uses."""
-    return lambda text: script_of(text) not in (*expected, "")
+def other_script(expected: str) -> Callable[[str], bool]:
+    """Finds texts whose letters are mostly of another script, by the names of `script_of`."""
+    return lambda text: script_of(text) not in (expected, "")
 
 
 def _other_language(language: str, least: float) -> Callable[[str], bool]:
-    """By lingua, among the languages of the same script."""
+    """Finds texts that lingua doesn't assign to the language, among the languages of the same script."""
     try:
         from lingua import Language
     except ImportError:
@@ -144,6 +117,6 @@ def _other_language(language: str, least: float) -> Callable[[str], bool]:
     if own is None:
         raise UserError(f"data.filters.language: lingua doesn't know the language {language!r}; leave the filter out")
     codes = sorted(one.iso_code_639_1.name.lower() for one in Language.all())
-    script = script_names(language)
-    detector = lingua_detector((language, *(code for code in codes if script_names(code) == script)), fast=True)
+    script = script_name(language)
+    detector = lingua_detector((language, *(code for code in codes if script_name(code) == script)), fast=True)
     return lambda text: detector.compute_language_confidence(text, own) < least

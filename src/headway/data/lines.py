@@ -1,32 +1,32 @@
-"""Texts from files that hold one per line: the whole line, a column of it, or a field of its JSON object. Also parts of
-such files, for jobs that share a file.
+"""Takes texts from files that hold one per line: the whole line, a column, or a field of its JSON object. Also divides
+files into parts, for jobs that share a file.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from os import SEEK_END
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
 from typing import IO, TypeVar
 
-from headway.data.compressed import LONGEST_LINE, compression, damages, open_bytes
+from headway.data.compressed import LONGEST_LINE, damages, open_bytes
 from headway.data.corpus import decode_lines, go_to, read_lines
-from headway.data.two_sided import HEAD, NO_LANGUAGES, fields_of, form_of_table
+from headway.data.two_sided import HEAD, NO_LANGUAGES, fields_of, form_of_table, parsed_line
 from headway.errors import UserError
 from headway.text.characters import HALF_PAIR, is_blank, is_unicode
 
 LINES_AT_ONCE, CHARACTERS_AT_ONCE = 2048, 1 << 24
-"""The most that is read, sorted by length and translated together. It bounds memory."""
+"""Most lines that are read, sorted by length and translated together, to bound memory."""
 BLOCK = 1 << 20
 """Bytes that are read at a time to count lines."""
 PAUSE = 0.02
-"""Seconds without a new line after which the lines before it no longer wait for more."""
+"""Seconds without a new line after which earlier lines no longer wait for more."""
 READ_AHEAD = 64
-"""Lines of a pipe that are read before they are wanted."""
+"""Lines of a pipe that are read in advance."""
 Item = TypeVar("Item")
 
 
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a line has its text. Without column and field the text is the whole line."""
+    """The place of the text in a line. Without column and field the text is the whole line."""
 
     column: int | None = None
     """The TAB-separated column, counted from 1."""
@@ -63,31 +63,31 @@ class Layout:
         for number, line in enumerate(lines, start=first):
             if self == Layout() or is_blank(line):
                 yield Line(number, line)
-            elif self.column is not None:
-                yield self._of_column(number, line, self.column)
             else:
-                yield self._of_field(number, line)
+                yield Line(
+                    number, *(self._of_field(line) if self.column is None else self._of_column(line, self.column))
+                )
 
-    def _of_column(self, number: int, line: str, column: int) -> Line:
+    def _of_column(self, line: str, column: int) -> tuple[str, str]:
+        """Text and fault."""
         columns = fields_of(line) if self.quoted else line.split("\t", column)
         if columns is None:
-            return Line(number, "", "has a quoted text without its end")
+            return "", "has a quoted text without its end"
         if len(columns) < column:
-            return Line(number, "", f"has only {len(columns)} column{'s' * (len(columns) > 1)}")
-        return Line(number, columns[column - 1])
+            return "", f"has only {len(columns)} column{'s' * (len(columns) > 1)}"
+        return columns[column - 1], ""
 
-    def _of_field(self, number: int, line: str) -> Line:
-        try:
-            document = json.loads(line.lstrip("\ufeff"))  # of joined files
-        except (ValueError, RecursionError):
-            return Line(number, "", "is not JSON")
-        objects = [document, document.get("translation")] if isinstance(document, dict) else []  # as Hugging Face's
-        text = next((one[self.field] for one in objects if isinstance(one, dict) and self.field in one), None)
+    def _of_field(self, line: str) -> tuple[str, str]:
+        """Text and fault."""
+        document = parsed_line(line)
+        if document is None:
+            return "", "is not JSON"
+        items = dict(document) if isinstance(document, tuple) else {}
+        nested = items.get("translation")  # as in the datasets of Hugging Face
+        text = {**(dict(nested) if isinstance(nested, tuple) else {}), **items}.get(self.field)
         if not isinstance(text, str):
-            return Line(number, "", f"is not an object with a text {self.field!r}")
-        if not is_unicode(text):
-            return Line(number, "", HALF_PAIR)
-        return Line(number, text.replace("\n", " ").replace("\r", " "))
+            return "", f"is not an object with a text {self.field!r}"
+        return (text.replace("\n", " ").replace("\r", " "), "") if is_unicode(text) else ("", HALF_PAIR)
 
 
 @dataclass(frozen=True)
@@ -106,25 +106,23 @@ class Span:
 
 
 class SpanReader:
-    """Reads spans of files. It keeps the last file open. To reach a later span of a compressed file, it then
-    decompresses only what lies between the two, not everything before it."""
+    """Reads spans of files. It keeps the last file open, so that no part is decompressed again for a later span."""
 
     def __init__(self) -> None:
-        self._path: Path | None = None
-        self._stream: IO[bytes] | None = None
+        self._streams: dict[Path, IO[bytes]] = {}
+        """The open file, if there is one."""
 
     def read(self, path: Path, span: Span) -> Iterator[str]:
         """The lines, which must be read before the next call. Raises UserError with file and line."""
-        if self._stream is None or self._path != path:
+        if path not in self._streams:
             self.close()
-            self._path, self._stream = path, open_bytes(path)
-        go_to(self._stream, span.offset, path)
-        yield from islice(decode_lines(self._stream, str(path), faults=damages(path), first=span.first), span.lines)
+            self._streams[path] = open_bytes(path)
+        go_to(self._streams[path], span.offset, path)
+        yield from islice(decode_lines(self._streams[path], str(path), first=span.first), span.lines)
 
     def close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
+        while self._streams:
+            self._streams.popitem()[1].close()
 
 
 def span_of_shard(path: Path, shard: int, shards: int) -> Span:
@@ -132,18 +130,32 @@ def span_of_shard(path: Path, shard: int, shards: int) -> Span:
     file: a line belongs to the shard that its first byte is in. Raises UserError for what isn't a regular file."""
     if not path.is_file():
         raise UserError(f"{path}: isn't a regular file; shards are parts of a file, so its size must be known")
+    bounds: list[tuple[int, int]] = []
+    """The lines that begin before the shard and before its end, and the byte at which the next line begins."""
+    at = lines = 0
     try:
-        size = _size(path)
         with open_bytes(path) as stream:
-            start, end = _boundaries(stream, [size * (shard - 1) // shards, size * shard // shards])
-    except damages(path) as error:
+            size = stream.seek(0, SEEK_END)
+            stream.seek(0)
+            for position in (size * (shard - 1) // shards, size * shard // shards):
+                if at < position:  # the line at the previous position doesn't extend beyond this one
+                    while block := stream.read(min(BLOCK, position - 1 - at)):
+                        at += len(block)
+                        lines += block.count(b"\n")
+                    lines += 1
+                    while rest := stream.readline(LONGEST_LINE):
+                        at += len(rest)
+                        if rest.endswith(b"\n"):
+                            break
+                bounds.append((lines, at))
+    except damages() as error:
         raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
-    return Span(offset=start[1], first=start[0] + 1, lines=end[0] - start[0])
+    (before, offset), (end, _) = bounds
+    return Span(offset, before + 1, end - before)
 
 
 def chunks(items: Iterable[Item | None], size: Callable[[Item], int]) -> Iterator[list[Item]]:
-    """Lists of LINES_AT_ONCE items, or fewer once their sizes, in characters, reach CHARACTERS_AT_ONCE, or where a
-    None among them stands for a pause."""
+    """Lists of LINES_AT_ONCE items, or fewer if their sizes reach CHARACTERS_AT_ONCE or None marks a pause."""
     chunk: list[Item] = []
     characters = 0
     for item in items:
@@ -182,32 +194,3 @@ def with_pauses(items: Iterable[Item]) -> Iterator[Item | None]:
         if isinstance(found, Exception):
             raise found
         yield found[0]
-
-
-def _size(path: Path) -> int:
-    """The bytes of the uncompressed content."""
-    if not compression(path):
-        return path.stat().st_size
-    with open_bytes(path) as stream:
-        return sum(map(len, iter(lambda: stream.read(BLOCK), b"")))
-
-
-def _boundaries(stream: IO[bytes], positions: list[int]) -> list[tuple[int, int]]:
-    """For each position, in ascending order: how many lines begin before it, and at which byte the next one begins."""
-    found: list[tuple[int, int]] = []
-    at, ends, last = 0, 0, (0, 0)
-    for position in positions:
-        if at >= position:  # 0, or the line at the previous position extends beyond this one
-            found.append(last)
-            continue
-        while block := stream.read(min(BLOCK, position - 1 - at)):
-            at += len(block)
-            ends += block.count(b"\n")
-        before = ends + 1
-        while rest := stream.readline(LONGEST_LINE):
-            at += len(rest)
-            if rest.endswith(b"\n"):
-                ends += 1
-                break
-        found.append(last := (before, at))
-    return found

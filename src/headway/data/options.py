@@ -1,13 +1,15 @@
-"""The recipe's sections `data` and `tokenizer`: the corpora, what is done to them before training, and the
-tokenizer that is learned from them."""
+"""The recipe's sections `data` and `tokenizer`: the corpora, their preparation for training, and the tokenizer that is
+learned from them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from glob import has_magic
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from random import Random
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -22,11 +24,12 @@ from pydantic import (
 )
 
 from headway.data.batches import CorpusShare
-from headway.data.corpus import CorpusFiles, as_corpus, is_pattern, is_two_sided
-from headway.data.filters import DuplicateOf, Filters, Overlap
-from headway.data.noise import KINDS, Noise, NoiseKind
+from headway.data.corpus import CorpusFiles, as_corpus, check_files
+from headway.data.noise import KINDS, NoiseKind, perturbed
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.tokenizer import TokenizerKind
+
+Corpus = TypeVar("Corpus", bound="ParallelFiles")
 
 
 class Section(BaseModel):
@@ -43,6 +46,10 @@ def _rising(bounds: tuple[int, int]) -> tuple[int, int]:
     return bounds
 
 
+def _unique(kinds: list[Any]) -> list[Any]:
+    return list(dict.fromkeys(kinds))
+
+
 def _without_brackets(code: str) -> str:
     if re.search(r"[\s<>()\[\]{}]", code):
         raise ValueError("must be a language code such as ko, without white space and brackets")
@@ -52,6 +59,8 @@ def _without_brackets(code: str) -> str:
 OptionalFiles = Annotated[list[Path], BeforeValidator(listed)]
 Files = Annotated[OptionalFiles, Field(min_length=1)]
 LanguageName = Annotated[str, AfterValidator(_without_brackets)]
+Range = Annotated[tuple[int, int], AfterValidator(_rising)]
+DuplicateOf = Literal["pair", "source", "target"]
 
 
 class ParallelFiles(Section):
@@ -72,27 +81,20 @@ class ParallelFiles(Section):
 
     def swapped(self) -> Self:
         """The corpus of the other direction. A file with both sides stays the source."""
-        sides = {"source": self.target, "target": self.source} if self.target else {}
-        other = self.model_copy(update=sides)
+        other = self.model_copy(update={"source": self.target, "target": self.source} if self.target else {})
         other._swapped = not self._swapped
         return other
 
     @model_validator(mode="after")
     def _in_pairs(self) -> ParallelFiles:
-        if not self.target:
-            if one_sided := [file for file in self.source if not is_two_sided(file)]:
-                raise ValueError(f"target is missing, and {one_sided[0]} isn't a .tsv or .jsonl file with both sides")
-        elif two_sided := [file for file in (*self.source, *self.target) if is_two_sided(file)]:
-            raise ValueError(f"{two_sided[0]} holds both sides; leave target out")
-        elif len(self.source) != len(self.target):
-            raise ValueError(f"{len(self.source)} source files but {len(self.target)} target files")
+        check_files(self.source, self.target)
         return self
 
 
 class TrainingFiles(ParallelFiles):
     weight: float = Field(1.0, gt=0, le=1000)
-    """How often each pair of this corpus occurs in an epoch. 2 means twice; 0.5 means a random half, which each epoch
-    draws anew."""
+    """Number of times each pair of this corpus occurs in an epoch. 0.5 means a random half, which each epoch draws
+    anew."""
 
 
 class SyntheticFiles(TrainingFiles):
@@ -100,7 +102,7 @@ class SyntheticFiles(TrainingFiles):
 
     @model_validator(mode="after")
     def _named_singly(self) -> SyntheticFiles:
-        if patterns := [file for file in (*self.source, *self.target) if is_pattern(file)]:
+        if patterns := [file for file in (*self.source, *self.target) if has_magic(str(file))]:
             raise ValueError(f"{patterns[0]} is a pattern; name each file, and the file of its translations")
         return self
 
@@ -126,28 +128,20 @@ class DistilledFiles(SyntheticFiles):
     """Model or run directory that translates `source` into the target language."""
 
 
-Corpus = TypeVar("Corpus", bound=ParallelFiles)
-
-
 @dataclass(frozen=True)
 class Synthesis:
-    """What a model translates before training, so that a corpus gets its other side."""
+    """Files with one side of a corpus, and the files for the other side, which a model writes before training."""
 
     given: list[Path]
-    """Text, one sentence per line."""
     written: list[Path]
-    """The file to write the translations of each to."""
     writer: Path
     """The model or run directory that translates."""
     key: str
-    """Where the recipe names it."""
+    """The recipe's key for the writer."""
     languages: tuple[str, str]
-    """What it translates from and to."""
+    """The languages of the given and the written text."""
     sample: bool = False
-    """Whether translations are samples, not what the model's own search finds."""
-
-
-Range = Annotated[tuple[int, int], AfterValidator(_rising)]
+    """Whether to sample the translations instead of using the model's own search."""
 
 
 class FiltersSection(Section):
@@ -155,40 +149,42 @@ class FiltersSection(Section):
     """Minimum and maximum number of words on each side, such as `[1, 200]`. Other pairs are dropped."""
     characters: Range | None = None
     """Minimum and maximum number of characters on each side, for languages without spaces between words."""
-    max_ratio: float | None = Field(None, gt=1)
+    max_ratio: float | None = Field(default=None, gt=1)
     """Drop pairs with one side more than this many times as long as the other, in characters. Sides of up to 20
     characters always pass."""
     copies: bool = False
     """Drop pairs with the same text on both sides."""
     script: bool = False
     """Drop pairs with a side written mostly in another script than that of its language."""
-    language: float | None = Field(None, gt=0, lt=1)
+    language: float | None = Field(default=None, gt=0, lt=1)
     """Drop pairs with a side that lingua assigns to its language with less than this confidence, among the languages
     of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""
-    overlap: Overlap | None = None
+    overlap: Literal["pair", "side"] | None = None
     """Drop pairs that also occur in `data.valid` or `data.held_out`: the same `pair`, or the same text on a `side`."""
-    duplicates: Annotated[list[DuplicateOf], BeforeValidator(listed)] = []
+    duplicates: Annotated[list[DuplicateOf], BeforeValidator(listed), AfterValidator(_unique)] = []
     """Drop repetitions of a `pair`, a `source`, a `target`, or a list of them, among the pairs that pass the other
     filters. Takes 8 bytes of memory per pair and entry, for a hash of 64 bits."""
-
-    def chosen(self) -> Filters:
-        """As `data.filters` takes them."""
-        return Filters(**{**self.model_dump(), "duplicates": tuple(dict.fromkeys(self.duplicates))})
 
 
 class NoiseSection(Section):
     share: float = Field(gt=0, le=1)
     """The share of the source sentences that get noise, such as 0.3."""
-    kinds: Annotated[list[NoiseKind], BeforeValidator(listed), Field(min_length=1)] = list(KINDS)
+    kinds: Annotated[list[NoiseKind], BeforeValidator(listed), AfterValidator(_unique), Field(min_length=1)] = [*KINDS]
     """One or two of these kinds are applied to such a sentence: `lower` or `upper` case, `typos` in one word of ten, no
     final `punctuation`, no `diacritics`."""
     versions: int = Field(8, ge=2, le=1000)
     """Number of times that the training text is prepared, each time with different noise; each epoch uses the next
     version. Prepared data grow in proportion."""
 
-    def chosen(self) -> Noise:
-        """As `data.encoding` takes it."""
-        return Noise(self.share, tuple(dict.fromkeys(self.kinds)), self.versions)
+    def applied(self, text: str, version: int) -> str:
+        """The text with the noise of this version of it, or as it is."""
+        random = Random(f"noise {version}\n{text}")  # other numbers than for the typos
+        if random.random() >= self.share:
+            return text
+        count = min(random.choice((1, 2)), len(self.kinds))
+        for kind in random.sample(self.kinds, count):
+            text = perturbed(text, kind, version)
+        return text
 
 
 class DataSection(Section):
@@ -208,7 +204,7 @@ class DataSection(Section):
     both_directions: bool = False
     """Train and validate on each pair in both directions, without a tag. Such a model is a good one to start from, for
     either direction (`start` of a stage)."""
-    filters: FiltersSection = FiltersSection()  # type: ignore[call-arg]
+    filters: FiltersSection = FiltersSection()
     """Filters for training pairs; all are off by default."""
     noise: NoiseSection | None = None
     """Noise in the training sources, so that the model learns to translate noisy text; by default none. The tokenizer
@@ -226,7 +222,7 @@ class DataSection(Section):
     """Language code; by default that of `training.init_from`, or else the suffix of the training file, or `mul` if the
     corpora have tags."""
     domain: str = Field("", max_length=LONGEST_DOMAIN)
-    """What the text is about, such as `captions of photographs`. The model card and the page of a server say it."""
+    """The subject of the text, such as `captions of photographs`, for the model card and the page of a server."""
 
     @model_validator(mode="after")
     def _tags(self) -> DataSection:
@@ -250,17 +246,17 @@ class DataSection(Section):
 
     @property
     def corpora(self) -> list[TrainingFiles]:
-        """All that is trained on."""
+        """All training corpora."""
         return self._directed([*self.train, *self.monolingual, *self.distilled])
 
     @property
     def validation(self) -> list[ParallelFiles]:
-        """All that is validated on."""
+        """All validation corpora."""
         return self._directed(self.valid)
 
     def _directed(self, corpora: list[Corpus]) -> list[Corpus]:
-        """Both directions, where they are asked for. Which comes first doesn't depend on that of the recipe, so recipes
-        of both directions make the same model."""
+        """The corpora, in both directions if `both_directions`. Their order doesn't depend on the direction of the
+        recipe, so recipes of either direction make the same model."""
         if not self.both_directions:
             return corpora
         others = [one.swapped() for one in corpora]
@@ -268,12 +264,12 @@ class DataSection(Section):
 
     @property
     def versions(self) -> int:
-        """How often the training text is prepared. An epoch takes one version of each pair."""
+        """The versions in which the training text is prepared. An epoch takes one of each pair."""
         return self.noise.versions if self.noise else 1
 
     @property
     def syntheses(self) -> list[Synthesis]:
-        """What models translate before training."""
+        """The translations that models write before training."""
         found = []
         for one in self.monolingual:
             source, target = self.languages_of(one)
@@ -300,7 +296,7 @@ class DataSection(Section):
         return replace(files, swapped=corpus.is_swapped and not corpus.target)
 
     def shares_of(self, sizes: Sequence[int]) -> list[CorpusShare]:
-        """How often an epoch has the pairs of each training corpus, by weights and temperature; sizes: their pairs."""
+        """The shares of the training corpora in an epoch, by weights and temperature; sizes: their pairs."""
         weights = [corpus.weight for corpus in self.corpora]
         if self.temperature != 1:
             pairs = [size * weight for size, weight in zip(sizes, weights, strict=True)]
@@ -310,7 +306,7 @@ class DataSection(Section):
 
     @property
     def tags(self) -> list[str]:
-        """The target languages that texts ask for by tags; none where there is one alone."""
+        """The target languages of texts with tags; none if there is a single target language."""
         return sorted({files.tag for files in self.corpora if files.tag})
 
 
@@ -340,11 +336,11 @@ class TokenizerSection(Section):
 
 @dataclass(frozen=True)
 class PreparationOptions:
-    """The keys of a recipe by which its text is prepared."""
+    """The keys of a recipe for the preparation of its text."""
 
     data: DataSection
     tokenizer: TokenizerSection
     max_length: int
-    """Of the model, in tokens."""
+    """The model's maximum length, in tokens."""
     tokens_per_batch: int
     init_from: Path | None

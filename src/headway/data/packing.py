@@ -1,4 +1,4 @@
-"""Packing: pairs of sentences go into rows of a given number of places, with little room left over."""
+"""Packs pairs of sentences into rows of a given number of places, with little room left over."""
 
 import math
 from bisect import bisect_left, insort

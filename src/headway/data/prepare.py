@@ -1,47 +1,50 @@
-"""From the recipe's text files to tokenizers and ids on disk: in a run's own folder `data/`, or beforehand in a folder
+"""Makes tokenizers and ids on disk of the recipe's text files, in a run's own folder `data/`, or beforehand in a folder
 that runs share (`headway prepare`).
 
 The result depends on recipe and text alone, not on the number of processes or on how often the work was stopped.
 """
 
+import json
 import shutil
+import time
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any, TypeVar
 
 from headway.data.compressed import is_plain, unchanged
 from headway.data.corpus import CorpusFiles, read_chunks, read_lines, same_text
-from headway.data.encoding import ChunkEncoder, CorpusKind, EncodingSettings, PairCounts, Texts, total
+from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, Texts, total
 from headway.data.filters import HeldOut
-from headway.data.journal import Clock, Journal, Show, begin, refuse_other_recipe, refuse_other_text
-from headway.data.options import DataSection, ParallelFiles, PreparationOptions
+from headway.data.options import DataSection, FiltersSection, ParallelFiles, PreparationOptions
 from headway.data.prepared import (
     REPORT,
     VALID_TEXTS,
     WORK,
     PreparedData,
-    change_of_text,
+    changes_of_text,
     find_tokenizer,
-    fingerprint_of,
     made_from,
     read_manifest,
     read_prepared,
-    undamaged_sums,
+    refuse_damage,
+    state_of_text,
     write_manifest,
 )
 from headway.data.processes import LOOK_AROUND_EVERY, encode_chunks
-from headway.data.shards import ShardsWriter
+from headway.data.shards import SIDES, Journal, ShardsWriter
 from headway.data.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
+from headway.storage.changes import first_change
 
 Notice = Callable[[str], None]
+Show = Callable[[int, float, float, float], None]
+"""Shows progress: pairs so far, pairs per second, the share of the text that is done, minutes left."""
 Synthesize = Callable[[DataSection, Notice, Callable[[], None]], None]
-"""Writes the translations of `data.syntheses` that don't exist yet; its last argument is called between pieces of work,
-and may raise."""
+"""Writes the translations of `data.syntheses` that don't exist yet; calls its last argument often, which may raise."""
 Result = TypeVar("Result")
 
 
@@ -56,18 +59,13 @@ def prepare(
     processes: int = 1,
     show: Show | None = None,
 ) -> PreparedData:
-    """Reads the prepared data in `folder`, and makes it first if it isn't there: with the given tokenizers, or with
+    """Reads the prepared data in `folder`, and makes it first if it doesn't exist: with the given tokenizers, or with
     ones learned from the training text. Raises UserError, also if the data don't have the `expected` fingerprint."""
     if not folder.exists():
         with write_directory(folder) as temporary:
-            _Preparing(options, temporary, notice, synthesize, processes, show).finish(tokenizers)
-    fingerprint = fingerprint_of(folder)
-    if expected is not None and fingerprint != expected:
-        raise UserError(
-            f"{folder}: this isn't the data that the run began with; put its text back as it was and delete {folder}, "
-            "or start a new run with another --output"
-        )
-    return read_prepared(folder, fingerprint)
+            _Preparation(options, temporary, notice, processes, show).finish(synthesize, tokenizers)
+    remedy = f"put its text back as it was and delete {folder}, or start a new run with another --output"
+    return read_prepared(folder, expected, remedy)
 
 
 def prepare_folder(
@@ -84,18 +82,39 @@ def prepare_folder(
     """Makes the folder, or continues an unfinished one. look_around: called several times a second, and may raise.
     Raises UserError for a folder that holds something else, or was begun from another recipe or other text."""
     manifest = read_manifest(folder)
-    if manifest is None and folder.is_dir() and any(folder.iterdir()) and not (folder / WORK).is_dir():
-        raise UserError(f"{folder}: is not empty and holds no prepared data; choose another --output")
-    if manifest is not None:
-        refuse_other_recipe(folder, manifest["made_from"], made_from(options))
-        undamaged_sums(folder, manifest)
-        files = _text_of(options.data)
-        if files and all(file.exists() for file in files):  # a finished folder doesn't need its text any more
-            refuse_other_text(folder, manifest["text"], files)
-        shutil.rmtree(folder / WORK, ignore_errors=True)
-        notice(f"{folder}: is prepared already")
+    if manifest is None:
+        if folder.is_dir() and any(folder.iterdir()) and not (folder / WORK).is_dir():
+            raise UserError(f"{folder}: is not empty and holds no prepared data; choose another --output")
+        _Preparation(options, folder, notice, processes, show, look_around).finish(synthesize, tokenizers)
         return
-    _Preparing(options, folder, notice, synthesize, processes, show, look_around).finish(tokenizers)
+    files = _text_of(options.data)
+    text_is_there = files and all(file.exists() for file in files)  # a finished folder doesn't need its text any more
+    _refuse_changes(
+        folder, manifest["made_from"], made_from(options), manifest["text"], files if text_is_there else None
+    )
+    refuse_damage(folder, manifest)
+    shutil.rmtree(folder / WORK, ignore_errors=True)
+    notice(f"{folder}: is prepared already")
+
+
+def tell_changes(data: DataSection, folder: Path, notice: Notice) -> None:
+    """Prints a notice if the recipe's text, as far as it still exists, was changed since the folder was prepared."""
+    manifest, files = read_manifest(folder), _text_of(data)
+    if manifest is None or not files:  # an earlier version prepared the folder, or its text is gone
+        return
+    if changes := list(changes_of_text(folder, manifest["text"], files)):
+        more = f" (and {len(changes) - 1} more like this)" if len(changes) > 1 else ""
+        notice(f"notice: {changes[0]}{more}; training and validation use the text as it was prepared")
+
+
+def _refuse_changes(
+    folder: Path, before: dict[str, Any], now: dict[str, Any], text: list[list[Any]], files: Sequence[Path] | None
+) -> None:
+    """Raises UserError if the recipe (`made_from`) or the text differs from that before. text: its `state_of_text`."""
+    if changed := first_change(before, now):
+        raise UserError(f"{folder}: was begun with another recipe: {changed}; choose another --output, or delete it")
+    for change in changes_of_text(folder, text, files) if files is not None else ():
+        raise UserError(f"{change}; put the text back as it was, choose another --output, or delete {folder}")
 
 
 def _all_files(corpora: Sequence[CorpusFiles]) -> list[Path]:
@@ -103,45 +122,23 @@ def _all_files(corpora: Sequence[CorpusFiles]) -> list[Path]:
 
 
 def _text_of(data: DataSection) -> list[Path]:
-    """All files that the recipe reads; none for a pattern that no longer matches."""
+    """All text files of the recipe; none if a pattern no longer matches."""
     try:
         return _all_files([data.files_of(corpus) for corpus in (*data.corpora, *data.validation, *data.held_out)])
     except UserError:
         return []
 
 
-def tell_changes(data: DataSection, folder: Path, notice: Notice) -> None:
-    """Prints a notice if the recipe's text differs from what the folder was prepared from, as far as it is there."""
-    manifest, files = read_manifest(folder), _text_of(data)
-    if manifest is None or not files:  # an earlier version prepared the folder, or its text is gone
-        return
-    then, changes = manifest["text"], []
-    if len(files) != len(then):
-        changes.append(f"{folder}: was prepared from {len(then)} files of text, now there are {len(files)}")
-    for file, state in zip(files, then, strict=True) if not changes else ():
-        with suppress(OSError):
-            if change := change_of_text(file, state):
-                changes.append(f"{file}: {change} since {folder} was prepared from it")
-    if changes:
-        more = f" (and {len(changes) - 1} more like this)" if len(changes) > 1 else ""
-        notice(f"notice: {changes[0]}{more}; training and validation use the text as it was prepared")
-
-
 @dataclass
-class _Preparing:
+class _Preparation:
     """The work on one folder, from the beginning or from where a killed process left it."""
 
     options: PreparationOptions
     folder: Path
     notice: Notice
-    synthesize: Synthesize
     processes: int
     show: Show | None = None
     look_around: Callable[[], None] = lambda: None
-    train: list[CorpusFiles] = field(init=False)
-    valid: list[CorpusFiles] = field(init=False)
-    held_out: list[CorpusFiles] = field(init=False)
-    work: Path = field(init=False)
 
     def __post_init__(self) -> None:
         data, self.work = self.options.data, self.folder / WORK
@@ -149,22 +146,27 @@ class _Preparing:
             [data.files_of(corpus) for corpus in corpora] for corpora in (data.corpora, data.validation, data.held_out)
         )
 
-    def finish(self, tokenizers: Tokenizers | None) -> None:
-        """Makes everything that isn't there yet. Raises UserError."""
+    def finish(self, synthesize: Synthesize, tokenizers: Tokenizers | None) -> None:
+        """Makes everything that doesn't exist yet. Raises UserError."""
         data = self.options.data
         to_translate = [CorpusFiles(tuple(synthesis.given), ()) for synthesis in data.syntheses]
         given = self.train[: len(self.train) - len(to_translate)]
         _check_files([*given, *to_translate, *self.valid, *self.held_out])
-        self.synthesize(data, self.notice, self.look_around)
-        files = _all_files([*self.train, *self.valid, *self.held_out])
-        text = begin(self.folder, self.options, files)
-        with unchanged(files):
-            for corpus in (*self.train, *self.valid, *self.held_out):
+        synthesize(data, self.notice, self.look_around)
+        corpora = [*self.train, *self.valid, *self.held_out]
+        text = self._begin(_all_files(corpora))
+        with unchanged(_all_files(corpora)):
+            for corpus in corpora:
                 for line in corpus.notices():
                     self.notice(f"notice: {line}")
-            self._warn_of_same_text()
+            # Whatever the names of the files are. With noise the same text is a task: correcting it.
+            for split, compared in (("training", [] if data.noise else self.train), ("validation", self.valid)):
+                for corpus in compared:
+                    if same_text(corpus.pairs()):
+                        file = corpus.sources[0]
+                        self.notice(f"warning: source and target of the {split} text are the same ({file})")
             overlap = data.filters.overlap
-            texts = [  # read before the work begins, which a mistake in them would make vain
+            texts = [  # read before the work begins, so that a fault in them is found early
                 (pair.source, pair.target)
                 for corpus in (*self.valid, *(self.held_out if overlap else ()))
                 for pair in corpus.pairs()
@@ -177,13 +179,19 @@ class _Preparing:
         write_manifest(self.folder, made_from(self.options), text)
         shutil.rmtree(self.work)
 
-    def _warn_of_same_text(self) -> None:
-        """Compares what the files hold, whatever their names are. With noise the same text is a task: correcting it."""
-        train = [] if self.options.data.noise else self.train
-        for split, corpora in (("training", train), ("validation", self.valid)):
-            for corpus in corpora:
-                if same_text(corpus.pairs()):
-                    self.notice(f"warning: source and target of the {split} text are the same ({corpus.sources[0]})")
+    def _begin(self, files: Sequence[Path]) -> list[list[Any]]:
+        """Records recipe and text, and returns the `state_of_text`. Raises UserError if these were others before."""
+        training = {"tokens_per_batch": self.options.tokens_per_batch, "init_from": str(self.options.init_from or "")}
+        made, begun = made_from(self.options), self.work / "begun.json"
+        if not begun.exists():
+            self.work.mkdir(parents=True, exist_ok=True)
+            text = state_of_text(files)
+            write_json(begun, {"made_from": made, **training, "text": text})
+            return text
+        before = json.loads(begun.read_bytes())
+        recipe = {**before["made_from"], "training": {key: before[key] for key in training}}
+        _refuse_changes(self.folder, recipe, {**made, "training": training}, before["text"], files)
+        return before["text"]
 
     def _tokenizers(self, tokenizers: Tokenizers | None, held_out: Texts) -> Tokenizers:
         """The folder's tokenizers. If it has none yet, writes the given ones or learns them from the training text."""
@@ -198,10 +206,15 @@ class _Preparing:
                 tokenizers, notices = _in_thread(learned, self.look_around)
                 for line in notices:
                     self.notice(line)
-            for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
+            for side, tokenizer in zip(SIDES, tokenizers, strict=True):
                 write_file(self.folder / f"{side}{tokenizer.suffix}", tokenizer.to_bytes())
             write_file(done, b"")
         return find_tokenizer(self.folder, "source"), find_tokenizer(self.folder, "target")
+
+    def _settings(self, tokenizers: Tokenizers, corpora: Sequence[ParallelFiles]) -> EncodingSettings:
+        options = self.options
+        kinds = tuple((one.tag, options.data.languages_of(one)) for one in corpora)
+        return EncodingSettings(tokenizers, options.max_length, options.tokens_per_batch, kinds, FiltersSection())
 
     def _encode_valid(self, tokenizers: Tokenizers) -> tuple[PairCounts, Texts]:
         """Writes the ids, and the texts that have both sides, with their tags. Returns the texts, too."""
@@ -220,13 +233,14 @@ class _Preparing:
         return total(counts), texts
 
     def _encode_train(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> None:
+        """Writes the ids of the training text and the report."""
         data, valid = self.options.data, tuple(dict.fromkeys(valid_texts))
         settings = replace(
             self._settings(tokenizers, data.corpora),
-            filters=data.filters.chosen(),
+            filters=data.filters,
             held_out=tuple(held_out),
             valid=valid,
-            noise=data.noise.chosen() if data.noise else None,
+            noise=data.noise,
         )
         with (
             closing(Journal(self.work, settings.filters.duplicates, len(self.train))) as journal,
@@ -238,32 +252,40 @@ class _Preparing:
         counts = total(journal.counts)
         for line in (f"train: {counts.summary()}", *counts.filter_lines()):
             self.notice(line)
-        write_json(self.folder / REPORT, _report(self.train, journal.counts))
-
-    def _settings(self, tokenizers: Tokenizers, corpora: Sequence[ParallelFiles]) -> EncodingSettings:
-        return EncodingSettings(
-            tokenizers,
-            self.options.max_length,
-            self.options.tokens_per_batch,
-            tuple(CorpusKind(one.tag, *self.options.data.languages_of(one)) for one in corpora),
-        )
+        corpora = [
+            {
+                "source": [str(file) for file in corpus.sources],
+                "target": [str(file) for file in corpus.targets],
+                "pairs": one.read,
+                "kept": one.kept,
+                "dropped": {
+                    reason: {"pairs": count, "first": one.examples[reason]} for reason, count in one.dropped.items()
+                },
+            }
+            for corpus, one in zip(self.train, journal.counts, strict=True)
+        ]
+        write_json(self.folder / REPORT, {"pairs": counts.read, "kept": counts.kept, "corpora": corpora})
 
     def _write_shards(self, shards: ShardsWriter, journal: Journal, settings: EncodingSettings) -> None:
         """Encodes the chunks that the journal doesn't have yet. Raises UserError for a corpus without a usable pair."""
-        if journal.entries:
-            self.notice(f"going on after {journal.pairs:,} pairs")
-        clock = Clock(journal.pairs)
+        pairs_before, done_before = journal.pairs, None if journal.pairs else 0.0
+        if pairs_before:
+            self.notice(f"going on after {pairs_before:,} pairs")
+        began = time.monotonic()
         chunks = read_chunks(self.train, skip=len(journal.entries))
         with closing(encode_chunks(chunks, settings, self.processes, journal.first_of, self.look_around)) as encoded:
             for chunk in encoded:
                 _check_usable(self.train[: chunk.corpus], journal.counts[: chunk.corpus], settings)
                 journal.add(chunk, shards.add(chunk))
-                if shards.full or clock.due():
+                if shards.full or journal.is_due:
                     shards.sync()
                     journal.write()
                     shards.close_full()
                 if self.show is not None:
-                    self.show(*clock.reading(journal.pairs, chunk.done))
+                    seconds = max(1e-9, time.monotonic() - began)
+                    done_before = chunk.done if done_before is None else done_before
+                    minutes_left = seconds * (1 - chunk.done) / max(1e-9, chunk.done - done_before) / 60
+                    self.show(journal.pairs, (journal.pairs - pairs_before) / seconds, chunk.done, minutes_left)
         shards.sync()
         journal.write()
         _check_usable(self.train, journal.counts, settings)
@@ -280,26 +302,6 @@ def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], 
                 f"model.max_length={settings.max_length} or {settings.max_tokens} tokens on both sides"
                 f"{f', {filtered} dropped by data.filters' if filtered else ''})"
             )
-
-
-def _report(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts]) -> dict[str, Any]:
-    """The content of report.json: what became of the pairs of each corpus."""
-    return {
-        "pairs": sum(one.read for one in counts),
-        "kept": sum(one.kept for one in counts),
-        "corpora": [
-            {
-                "source": [str(file) for file in corpus.sources],
-                "target": [str(file) for file in corpus.targets],
-                "pairs": one.read,
-                "kept": one.kept,
-                "dropped": {
-                    reason: {"pairs": count, "first": one.examples[reason]} for reason, count in one.dropped.items()
-                },
-            }
-            for corpus, one in zip(corpora, counts, strict=True)
-        ],
-    }
 
 
 def _check_files(corpora: Sequence[CorpusFiles]) -> None:

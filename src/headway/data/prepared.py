@@ -1,13 +1,13 @@
-"""A folder of prepared data: what training reads, and whether it is what a recipe asks for.
+"""A folder of prepared data, which training reads, and its comparison with a recipe.
 
-A finished folder has `prepared.json`, which says what it was made from, with the size and checksum of each file.
-Folders made before there were shards lack it. A run that has such a folder can still read it.
+A finished folder has `prepared.json`, which says what it was made from, and the size and checksum of each file.
+Folders from before there were shards lack it. A run that has such a folder can still read it.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headway.data.options import PreparationOptions
-from headway.data.shards import DESCRIPTION, ParallelIds
+from headway.data.shards import DESCRIPTION, SIDES, ParallelIds
 from headway.data.vocabulary import Tokenizers
 from headway.errors import UserError
 from headway.storage.atomic import write_json
@@ -45,7 +45,7 @@ class PreparedData:
     train: ParallelIds
     valid: ParallelIds
     valid_texts: list[tuple[str, str]]
-    """The validation pairs as text, to measure BLEU on, without those that have a blank or far too long side."""
+    """The validation pairs as text, for BLEU, without those that have a blank or far too long side."""
     fingerprint: str
     """Equal for equal data."""
 
@@ -55,9 +55,10 @@ def made_from(options: PreparationOptions) -> dict[str, Any]:
     that are longer. File names are relative to the folder that holds all files, so text and data can move together."""
     data = options.data
     corpora = {"train": data.corpora, "valid": data.validation, "held_out": data.held_out}
-    files = [file for listed in corpora.values() for one in listed for file in (*one.source, *one.target)]
     try:
-        top = os.path.commonpath([file.parent for file in files])
+        top = os.path.commonpath(
+            [file.parent for listed in corpora.values() for one in listed for file in (*one.source, *one.target)]
+        )
     except ValueError:  # several drives of Windows
         top = ""
 
@@ -72,11 +73,10 @@ def made_from(options: PreparationOptions) -> dict[str, Any]:
         ]
         for key, listed in corpora.items()
     }
-    tokenizer = options.tokenizer.model_dump(mode="json")
     filters = {key: value for key, value in data.filters.model_dump(mode="json").items() if value}
     if filters.keys() & {"script", "language"}:
         filters["languages"] = [list(pair) for pair in data.languages]
-    described["filters"] = filters
+    described["filters"], tokenizer = filters, options.tokenizer.model_dump(mode="json")
     if data.noise:
         described["noise"] = data.noise.model_dump(mode="json")
         tokenizer["from_noise"] = True  # folders from before tokenizers were learned from noisy text lack this
@@ -84,8 +84,7 @@ def made_from(options: PreparationOptions) -> dict[str, Any]:
 
 
 def state_of_text(files: Sequence[Path]) -> list[list[Any]]:
-    """By which a change of the text is noticed: the size of each file and its checksum, or its time of modification if
-    all together are too large to read again."""
+    """The size of each file and its checksum, or its time of modification if the files are too large to read again."""
     states = [file.stat() for file in files]
     small = sum(state.st_size for state in states) <= READ_AT_MOST
     return [
@@ -94,13 +93,21 @@ def state_of_text(files: Sequence[Path]) -> list[list[Any]]:
     ]
 
 
-def change_of_text(file: Path, then: list[Any]) -> str:
-    """How a file differs from its state as `state_of_text` gave it; empty if it doesn't."""
-    size, sum_ = then
-    status = file.stat()
-    if status.st_size == size and sum_.startswith("modified"):
-        return "" if sum_ == f"modified {status.st_mtime_ns}" else "has another time of modification"
-    return "" if status.st_size == size and checksum(file) == sum_ else "was changed"
+def changes_of_text(folder: Path, before: Sequence[list[Any]], files: Sequence[Path]) -> Iterator[str]:
+    """Messages about changes of the text since its `state_of_text` was taken. Skips files that are gone."""
+    if len(files) != len(before):
+        yield f"{folder}: was prepared from {len(before)} files of text, now there are {len(files)}"
+        return
+    for file, (size, sum_) in zip(files, before, strict=True):
+        if not file.exists():
+            continue
+        status = file.stat()
+        if status.st_size == size and sum_.startswith("modified"):
+            change = "" if sum_ == f"modified {status.st_mtime_ns}" else "has another time of modification"
+        else:
+            change = "" if status.st_size == size and checksum(file) == sum_ else "was changed"
+        if change:
+            yield f"{file}: {change} since {folder} was prepared from it"
 
 
 def write_manifest(folder: Path, made: dict[str, Any], text: list[list[Any]]) -> None:
@@ -126,34 +133,25 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return document
 
 
-def fingerprint_of(folder: Path) -> str:
-    """SHA-256 over the names and checksums of the files that training reads. A damaged file changes it."""
-    manifest = read_manifest(folder)
-    if manifest is not None:
-        found = _found_sums(folder, manifest)
-        is_whole = all(found[name] == sum_ for name, (_, sum_) in manifest["files"].items())
-        return _fingerprint(folder, found, is_whole=is_whole)
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return _fingerprint(folder, {file.relative_to(folder).as_posix(): checksum(file) for file in files})
-
-
-def read_prepared(folder: Path, fingerprint: str) -> PreparedData:
-    """The data in a finished folder. Raises UserError."""
-    source_tokenizer, target_tokenizer = (find_tokenizer(folder, side) for side in ("source", "target"))
+def read_prepared(folder: Path, expected: str | None, remedy: str) -> PreparedData:
+    """The data in a finished folder. Raises UserError if a file is damaged or the `expected` fingerprint differs."""
+    found = _fingerprint(folder)
+    if expected is not None and found != expected:
+        raise UserError(f"{folder}: isn't the data that the run began with; {remedy}")
     return PreparedData(
-        source_tokenizer=source_tokenizer,
-        target_tokenizer=target_tokenizer,
+        source_tokenizer=find_tokenizer(folder, "source"),
+        target_tokenizer=find_tokenizer(folder, "target"),
         train=ParallelIds(folder / "train"),
         valid=ParallelIds(folder / "valid"),
         valid_texts=[(source, target) for source, target in json.loads((folder / VALID_TEXTS).read_bytes())],
-        fingerprint=fingerprint,
+        fingerprint=found,
     )
 
 
 def read_prepared_for(
     options: PreparationOptions, folder: Path, tokenizers: Tokenizers | None, expected: str | None
 ) -> PreparedData:
-    """The data in the folder that the recipe names. Raises UserError unless the folder was made from this recipe, with
+    """The data in the folder named by the recipe. Raises UserError unless the folder was made from this recipe, with
     the given tokenizers if there are any, is undamaged, and has the `expected` fingerprint."""
     manifest = read_manifest(folder) if folder.is_dir() else None
     if manifest is None:
@@ -163,9 +161,7 @@ def read_prepared_for(
         raise UserError(f"{folder}: {problem}; make it with `headway prepare RECIPE --output {folder}`")
     if changed := first_change(manifest["made_from"], made_from(options)):
         raise UserError(f"{folder}: was prepared from another recipe: {changed}; prepare this one into another folder")
-    data = read_prepared(folder, _fingerprint(folder, undamaged_sums(folder, manifest)))
-    if expected is not None and data.fingerprint != expected:
-        raise UserError(f"{folder}: isn't the data that the run began with; restore it, or start a new run")
+    data = read_prepared(folder, expected, "restore it, or start a new run")
     budget = options.tokens_per_batch
     longest = json.loads((folder / "train" / DESCRIPTION).read_bytes())["longest_tokens"] + 2
     if longest > budget:
@@ -173,9 +169,8 @@ def read_prepared_for(
             f"{folder}: holds a pair of {longest} tokens, more than training.tokens_per_batch={budget}; use at least "
             f"{longest}, or prepare another folder"
         )
-    if tokenizers and [fingerprint(one) for one in tokenizers] != [
-        fingerprint(one) for one in (data.source_tokenizer, data.target_tokenizer)
-    ]:
+    own = data.source_tokenizer, data.target_tokenizer
+    if tokenizers and list(map(fingerprint, tokenizers)) != list(map(fingerprint, own)):
         raise UserError(f"{folder}: has another vocabulary than {options.init_from}; prepare another folder with it")
     return data
 
@@ -188,43 +183,36 @@ def find_tokenizer(folder: Path, side: str) -> Tokenizer:
     raise UserError(f"{folder}: has no {side} tokenizer; delete the folder to make it again")
 
 
-def undamaged_sums(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
-    """The checksums of the files in a finished folder. Raises UserError unless they are those of the manifest."""
-    found = _found_sums(folder, manifest)
-    for name, (_, sum_) in manifest["files"].items():
-        if found[name] != sum_:
-            raise UserError(f"{folder / name}: isn't as it was prepared; delete the folder and prepare it again")
-    return found
-
-
-def _found_sums(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
-    """Checksums of the files: `damaged` for a missing or resized one, the manifest's for a shard too large to read."""
+def refuse_damage(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raises UserError unless all files are as in the manifest. Of large data only the sizes of shards are checked."""
     files: dict[str, tuple[int, str]] = manifest["files"]
     all_read = sum(size for size, _ in files.values()) <= READ_AT_MOST
-    found = {}
     for name, (size, sum_) in files.items():
         file = folder / name
-        if not file.is_file() or file.stat().st_size != size:
-            found[name] = "damaged"
-        else:
-            found[name] = checksum(file) if all_read or file.suffix not in (".ids", ".offsets") else sum_
-    return found
+        is_read = all_read or file.suffix not in (".ids", ".offsets")
+        if not file.is_file() or file.stat().st_size != size or (is_read and checksum(file) != sum_):
+            raise UserError(f"{file}: isn't as it was prepared; delete the folder and prepare it again")
 
 
-def _fingerprint(folder: Path, sums: dict[str, str], *, is_whole: bool = True) -> str:
-    """Leaves out the report, because it names the places of the text, which don't matter. Validation ids count in the
-    form of earlier versions, one shard of int32: text that is prepared again is then the data that a run began with."""
-    if f"valid/{DESCRIPTION}" in sums and is_whole:
+def _fingerprint(folder: Path) -> str:
+    """SHA-256 over the names and checksums of the files, except the report, because it names the places of the text.
+    Validation ids count in the form of earlier versions, one shard of int32: text that is prepared again is then the
+    data that a run began with. Raises UserError for a damaged file."""
+    manifest = read_manifest(folder)
+    if manifest is None:
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        sums = {file.relative_to(folder).as_posix(): checksum(file) for file in files}
+    else:
+        refuse_damage(folder, manifest)
+        sums = {name: sum_ for name, (_, sum_) in manifest["files"].items()}
+    if f"valid/{DESCRIPTION}" in sums:
+        valid = ParallelIds(folder / "valid")
+        arrays = {"sizes": np.array(valid.sizes, dtype="<i8")}
+        for side, sequences in zip(SIDES, (valid.source, valid.target), strict=True):
+            ids = [sequences[number] for number in range(len(valid))]
+            arrays[f"{side}.ids"] = np.concatenate(ids).astype("<i4")
+            arrays[f"{side}.offsets"] = np.cumsum([0, *map(len, ids)], dtype="<i8")
         sums = {name: sum_ for name, sum_ in sums.items() if not name.startswith("valid/")}
-        sums |= _earlier_sums(ParallelIds(folder / "valid"))
+        sums |= {f"valid/{name}": hashlib.sha256(array.tobytes()).hexdigest() for name, array in arrays.items()}
     named = sorted((PurePosixPath(name), sum_) for name, sum_ in sums.items() if name != REPORT)
     return hashlib.sha256("".join(f"{name} {sum_}\n" for name, sum_ in named).encode()).hexdigest()
-
-
-def _earlier_sums(valid: ParallelIds) -> dict[str, str]:
-    arrays = {"sizes": np.array(valid.sizes, dtype="<i8")}
-    for side, sequences in (("source", valid.source), ("target", valid.target)):
-        ids = [sequences[number] for number in range(len(valid))]
-        arrays[f"{side}.ids"] = np.concatenate(ids).astype("<i4")
-        arrays[f"{side}.offsets"] = np.cumsum([0, *map(len, ids)], dtype="<i8")
-    return {f"valid/{name}": hashlib.sha256(array.tobytes()).hexdigest() for name, array in arrays.items()}

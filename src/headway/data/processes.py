@@ -1,6 +1,6 @@
-"""Chunks of text encoded by several processes: the same result, in the same order, as by one.
+"""Encodes chunks of text in several processes: the same result, in the same order, as by one.
 
-The processes load no torch. This process alone has seen all earlier pairs, so it answers which hashes are new.
+The processes load no torch. This process alone has seen all earlier pairs, so it says which hashes are new.
 """
 
 import signal
@@ -137,8 +137,7 @@ class _Workers:
 
 
 def _work(chunks: Connection, answers: Connection) -> None:
-    """The main function of a worker: receives the settings, then encodes chunks until its connections close. It leaves
-    signals to its parent."""
+    """The main function of a worker: receives the settings, then encodes chunks until its connections close."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     received: Queue[Chunk | None] = Queue(1)

@@ -1,9 +1,9 @@
-"""Ids on disk, memory-mapped: a corpus of any size is read as if it were in memory.
+"""Writes ids to disk, and reads them memory-mapped: a corpus of any size is read as if it were in memory.
 
-A shard is a folder of raw little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated),
-`source.offsets` and `target.offsets` (int64, the start of each sentence, and the end). Ids on disk are a folder of
-shards `00000`, `00001`, ... with `shards.json`, which describes them. Earlier versions wrote one shard alone, with a
-file `sizes` (int64, the number of sentences of each corpus) and ids as int32.
+Ids on disk are a folder of shards `00000`, `00001`, ... with a description, `shards.json`. A shard is a folder of raw
+little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated), `source.offsets` and `target.offsets`
+(int64, the start of each sentence, and the end). Earlier versions wrote one shard alone, with a file `sizes` (int64,
+the number of sentences of each corpus) and ids as int32.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
@@ -20,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.data.encoding import IDS_DTYPE, EncodedChunk
+from headway.data.encoding import IDS_DTYPE, EncodedChunk, PairCounts, SeenHashes
 from headway.errors import UserError
 
 OFFSETS_DTYPE = np.dtype("<i8")
@@ -30,6 +31,8 @@ PAIRS = 2**23
 DESCRIPTION = "shards.json"
 FORMAT_VERSION = 1
 UNFINISHED = ".partial"
+ON_DISK_EVERY = 2.0
+"""Seconds of work that a kill of a preparation may cost."""
 
 
 class Sequences:
@@ -69,15 +72,14 @@ class Sequences:
 
 
 class ParallelIds:
-    """The ids of a parallel corpus, without control ids: `source[i]` and `target[i]` belong together. Where each pair
-    has several versions, those of the first pair come first. Memory holds a page table, but neither the corpus nor
-    anything of its length."""
+    """The ids of a parallel corpus, without control ids: `source[i]` and `target[i]` belong together. All versions of
+    a pair are consecutive. Memory holds neither the corpus nor anything of its length."""
 
     def __init__(self, folder: Path) -> None:
         self.sizes: list[int]
         """The pairs of each corpus. The corpora follow each other."""
         self.versions = 1
-        """Of each pair."""
+        """The versions of each pair."""
         self._longest: int | None = None
         if (folder / DESCRIPTION).exists():
             described = json.loads((folder / DESCRIPTION).read_bytes())
@@ -90,7 +92,7 @@ class ParallelIds:
         self.source, self.target = (Sequences(folders, side, dtype) for side in SIDES)
 
     def __len__(self) -> int:
-        """Of all pairs, each as often as it has versions."""
+        """The number of pairs, counting their versions."""
         return len(self.source)
 
     def lengths_of(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -125,7 +127,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class ChunkEntry:
-    """What the account of the shards must know of a chunk."""
+    """The size of a chunk."""
 
     pairs: int
     source_tokens: int
@@ -135,18 +137,10 @@ class ChunkEntry:
     longest_tokens: int
     """The tokens of that pair; -1 in a chunk without pairs."""
 
-    @classmethod
-    def of(cls, chunk: EncodedChunk) -> ChunkEntry:
-        tokens = chunk.source_lengths + chunk.target_lengths
-        longest = int(tokens.argmax()) if len(tokens) else 0
-        most = int(tokens[longest]) if len(tokens) else -1
-        return cls(len(tokens), len(chunk.source), len(chunk.target), longest, most)
-
 
 class ShardsWriter:
-    """Writes the shards of a folder in order. Each gets its name when it is full and on disk. The caller keeps the
-    entries of the chunks that are on disk. A writer made with these entries continues after them and cuts off the
-    rest."""
+    """Writes the shards of a folder in order. Each gets its name when it is full and on disk. A writer made with the
+    entries of the chunks that are on disk, as from a `Journal`, continues after them and cuts off the rest."""
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
         """before: corpus and entry of each chunk that is on disk already."""
@@ -166,7 +160,10 @@ class ShardsWriter:
 
     def add(self, chunk: EncodedChunk) -> ChunkEntry:
         """Writes the pairs. They are on disk after the next `sync`."""
-        entry = ChunkEntry.of(chunk)
+        tokens = chunk.source_lengths + chunk.target_lengths
+        longest = int(tokens.argmax()) if len(tokens) else 0
+        most = int(tokens[longest]) if len(tokens) else -1
+        entry = ChunkEntry(len(tokens), len(chunk.source), len(chunk.target), longest, most)
         before = len(self._shards)
         shard = self._count(chunk.corpus, entry)
         if len(self._shards) > before:
@@ -179,8 +176,7 @@ class ShardsWriter:
         return entry
 
     def _count(self, corpus: int, entry: ChunkEntry) -> Shard:
-        """Adds the chunk to the account, which follows from the chunks alone, and returns the shard that its pairs go
-        to."""
+        """Adds the chunk to the sizes, and returns its shard."""
         if entry.longest_tokens > self._longest_tokens:
             self._longest, self._longest_tokens = sum(self._sizes) + entry.longest, entry.longest_tokens
         self._sizes += [0] * (corpus + 1 - len(self._sizes))
@@ -199,10 +195,9 @@ class ShardsWriter:
         return bool(self._files) and self._shards[-1].pairs >= PAIRS
 
     def sync(self) -> None:
-        """Returns when everything that was added is on disk."""
+        """Returns when all pairs so far are on disk."""
         for file in self._files.values():
-            file.flush()
-            os.fsync(file.fileno())
+            _sync(file)
 
     def close_full(self) -> None:
         """Ends the open shard if it is full. Its pairs must be on disk, and their entries kept."""
@@ -210,7 +205,7 @@ class ShardsWriter:
             self._end()
 
     def finish(self, corpora: int, versions: int = 1) -> None:
-        """Ends the last shard and writes the description of all. versions: how often each pair was added."""
+        """Ends the last shard and writes the description of all. versions: the number of times each pair was added."""
         self.sync()
         if self._files:
             self._end()
@@ -232,15 +227,15 @@ class ShardsWriter:
         self._files = {}
 
     def _open(self, number: int, shard: Shard) -> None:
-        """Opens the shard's files, cut to what the account has of it. Raises UserError if they are shorter."""
+        """Opens the shard's files, cut to its size. Raises UserError if they are shorter."""
         folder = self.folder / f"{shard_name(number)}{UNFINISHED}"
         folder.mkdir(exist_ok=True)
         for side in SIDES:
-            ids = getattr(shard, f"{side}_tokens") * self._dtype.itemsize
-            offsets = (shard.pairs + 1) * OFFSETS_DTYPE.itemsize
             if not shard.pairs:
                 (folder / f"{side}.ids").write_bytes(b"")
                 (folder / f"{side}.offsets").write_bytes(np.zeros(1, dtype=OFFSETS_DTYPE).tobytes())
+            ids = getattr(shard, f"{side}_tokens") * self._dtype.itemsize
+            offsets = (shard.pairs + 1) * OFFSETS_DTYPE.itemsize
             for name, size in ((f"{side}.ids", ids), (f"{side}.offsets", offsets)):
                 path = folder / name
                 if not path.exists() or path.stat().st_size < size:
@@ -254,9 +249,96 @@ class ShardsWriter:
         (self.folder / f"{name}{UNFINISHED}").rename(self.folder / name)
 
 
+class Journal:
+    """The finished chunks of a preparation. A killed preparation continues after those on disk: `chunks.jsonl` lists
+    them, and for each kind of duplicates a file holds the hashes of their pairs."""
+
+    def __init__(self, work: Path, kinds: Sequence[str], corpora: int) -> None:
+        """Reads the journal of an earlier process."""
+        self.entries: list[tuple[int, ChunkEntry]] = []
+        """The corpus and the entry of each chunk."""
+        self.counts = [PairCounts() for _ in range(corpora)]
+        self.valid: set[int] = set()
+        """The indices of the validation pairs that are also training pairs."""
+        self.pairs = 0
+        """Pairs read so far, including dropped ones."""
+        self._seen = [SeenHashes() for _ in kinds]
+        self._log = open(work / "chunks.jsonl", "a+b")  # noqa: SIM115 - open as long as this lives
+        self._hashes: list[IO[bytes]] = [open(work / f"{kind}.hashes", "a+b") for kind in kinds]  # noqa: SIM115
+        self._unwritten: list[bytes] = []
+        self._written = time.monotonic()
+        self._read()
+
+    def first_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether each hash of the next chunk, (kinds, pairs), is new."""
+        return np.stack([seen.first(of_kind) for seen, of_kind in zip(self._seen, hashes, strict=True)])
+
+    def add(self, chunk: EncodedChunk, entry: ChunkEntry) -> None:
+        """Adds the next chunk. It is on disk after the next `write`."""
+        document = {
+            "corpus": chunk.corpus,
+            "entry": asdict(entry),
+            "counts": asdict(chunk.counts),
+            "valid": chunk.valid,
+        }
+        document["hashes"] = chunk.hashes.shape[1]
+        self._count(document)
+        self._unwritten.append(json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n")
+        for file, hashes in zip(self._hashes, chunk.hashes, strict=True):
+            file.write(hashes.astype("<u8").tobytes())
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to `write`."""
+        return time.monotonic() - self._written >= ON_DISK_EVERY
+
+    def write(self) -> None:
+        """Puts all chunks on disk, the hashes before the log. The shards' own files must be on disk already."""
+        for file in self._hashes:
+            _sync(file)
+        self._log.write(b"".join(self._unwritten))
+        self._unwritten.clear()
+        _sync(self._log)
+        self._written = time.monotonic()
+
+    def close(self) -> None:
+        for file in (self._log, *self._hashes):
+            file.close()
+
+    def _read(self) -> None:
+        """Reads the complete lines of the log and their hashes, and cuts off the rest."""
+        self._log.seek(0)
+        whole = self._log.read()
+        whole = whole[: whole.rfind(b"\n") + 1]
+        self._log.truncate(len(whole))
+        hashes = 0
+        for line in whole.splitlines():
+            document = json.loads(line.decode("utf-8", "surrogateescape"))
+            self._count(document)
+            hashes += document["hashes"]
+        for file, seen in zip(self._hashes, self._seen, strict=True):
+            file.truncate(8 * hashes)
+            file.seek(0)
+            while part := file.read(2**23):
+                seen.first(np.frombuffer(part, dtype="<u8").astype(np.uint64))
+
+    def _count(self, document: dict[str, Any]) -> None:
+        counts = PairCounts(**document["counts"])
+        self.entries.append((document["corpus"], ChunkEntry(**document["entry"])))
+        self.counts[document["corpus"]].add(counts)
+        self.pairs += counts.read
+        self.valid.update(document["valid"])
+
+
+def _sync(file: IO[bytes]) -> None:
+    """Returns when everything written to the file is on disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
 def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:
-    """scattered: reads are small and far apart. By default the system also reads the neighbourhood of each. That is
-    much more data, and if the file is larger than memory, it is evicted before it is used."""
+    """The file as an array. scattered: reads are small and far apart, so the system shouldn't read their neighbourhood,
+    too: of a file larger than memory that would be evicted before it is used."""
     if not file.stat().st_size:  # of a shard whose only chunk kept no pair; no empty file can be mapped
         return np.empty(0, dtype)
     with open(file, "rb") as opened:

@@ -1,58 +1,66 @@
-"""Divides a corpus into pairs that train a model, pairs that validate it and pairs that test it.
+"""Divides a corpus into pairs that train a model, pairs that validate it and pairs that test it. The folder of a split
+corpus has a file for each part and side, and `split.json`, which says what it was made from.
 
-A pair's side follows from a hash: of its document, or of its source as `compared`, so that all translations of a source
-are on one side. The smallest hashes test and the largest validate, whatever the order of the text; when a corpus grows,
+A pair's part follows from a hash: of its document, or of its source as `compared`, so that all translations of a source
+are in one part. The smallest hashes test and the largest validate, whatever the order of the text; when a corpus grows,
 no test pair becomes a validation pair. Training pairs with a source too like one that measures are left out.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from math import ceil
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headway.data.corpus import Chunk, CorpusFiles, read_chunks
+from headway.corpora import SPLITS
+from headway.data.compressed import unchanged
+from headway.data.corpus import CorpusFiles, check_files, read_chunks
 from headway.data.encoding import hash_of
 from headway.data.filters import is_copy
 from headway.data.lines import Layout
 from headway.data.two_sided import Sides
 from headway.errors import UserError
 from headway.languages import read_code
+from headway.storage.atomic import write_directory, write_json
+from headway.storage.checksums import checksum, find_damage, write_checksums
 from headway.text.characters import is_blank
 
+RECORD = "split.json"
+FORMAT_VERSION = 1
 PAIRS = 1000
-"""About as many pairs validate, and as many test."""
+"""Approximate number of pairs that validate, and of pairs that test."""
 SHARE = 10
-"""A part has one pair in so many where there are fewer."""
+"""In a small corpus, one pair in so many goes to each part."""
 LONGEST = 500
 """Most characters on a side of a pair that measures."""
 LARGEST_DOCUMENT = 10 * PAIRS
-"""Most pairs of a document that measures, where those with fewer than a part's don't suffice."""
+"""Most pairs of a document that measures, if the documents with fewer pairs than a part don't suffice."""
 SHINGLE, OVERLAP = 3, 0.6
 """Texts are near if their sets of so many consecutive letters have this share of their union in common."""
 SHARED = 8
 """Rare members that near sets share; more make a search look at fewer sets, but at more members."""
 RULE = {"pairs": PAIRS, "share": SHARE, "longest": LONGEST, "shingle": SHINGLE, "overlap": OVERLAP}
 NEAR = "like a source that measures"
-"""Why a pair doesn't train."""
+"""A reason to leave out a pair."""
 
 
 def compared(text: str) -> str:
-    """A text as others are compared with it: letters, marks and digits alone, without case and width (NFKC). A text
-    that has none of these is itself."""
+    """The letters, marks and digits of a text, without case and width (NFKC), or a text without any of these itself."""
     return unicodedata.normalize("NFKC", text).casefold().translate(_COMPARED) or text.strip()
 
 
 class _Compared(dict[int, int | None]):
-    """For `str.translate`: leaves out punctuation, symbols, white space, controls and what shows nothing."""
+    """A table for `str.translate` that drops punctuation, symbols, white space and controls."""
 
     def __missing__(self, code: int) -> int | None:
         self[code] = None if unicodedata.category(chr(code))[0] in "PSZC" else code
@@ -63,8 +71,8 @@ _COMPARED = _Compared()
 
 
 def shingles(key: str) -> frozenset[str]:
-    """The runs of SHINGLE letters in a compared text. Numbers are left out, unless there is nothing else, and Hangul is
-    taken as its letters: a syllable has as many as a syllable of other scripts."""
+    """The runs of SHINGLE letters in a compared text, Hangul as its jamo: a syllable has as many as a syllable of other
+    scripts. Numbers are left out, unless there is nothing else."""
     letters = unicodedata.normalize("NFD", re.sub(r"\d+", "", key) or key)
     return frozenset(letters[start : start + SHINGLE] for start in range(max(1, len(letters) - SHINGLE + 1)))
 
@@ -86,32 +94,27 @@ class NearTexts:
                 self._places[rank].append(place)
 
     def __contains__(self, key: str) -> bool:
-        """Whether a compared text is near to one of those given."""
+        """Whether a compared text is near to a given one."""
         own = shingles(key)
         shared = Counter(chain.from_iterable(self._places[rank] for rank in self._rarest(own)))
         least = min(SHARED, ceil(OVERLAP * len(own)))
         return any(
-            len(own & self._sets[place]) >= OVERLAP * len(own | self._sets[place])
+            count >= least and len(own & self._sets[place]) >= OVERLAP * len(own | self._sets[place])
             for place, count in shared.items()
-            if count >= least
         )
 
     def _rarest(self, own: frozenset[str]) -> list[int]:
-        """The ranks of so many of the rarest members that a near set has SHARED of them. Members of no given set are
-        the rarest of all."""
-        ranks = sorted([self._ranks[one] for one in own if one in self._ranks])
+        """The ranks of so many of the rarest members that a near set has SHARED of them."""
+        ranks = sorted(self._ranks[one] for one in own if one in self._ranks)
         return ranks[: max(0, len(ranks) - ceil(OVERLAP * len(own)) + SHARED)]
 
 
-class Placed(NamedTuple):
-    """A pair, and what decides where it goes."""
-
-    source: str
-    target: str
+class _KeyedPair(NamedTuple):
+    pair: Sides
     key: str
     """The source as `compared`."""
     unit: int
-    """The hash of what stays on one side."""
+    """The hash of the document or the source, which stays in one part."""
 
 
 class Splitter:
@@ -125,13 +128,12 @@ class Splitter:
         document: Layout | None = None,
         held_out: Iterable[CorpusFiles] = (),
     ) -> None:
-        """document: where a line of the files names its document. held_out: other text that measures. Raises
-        UserError."""
+        """document: the place of a document's name in a line. held_out: other text that measures. Raises UserError."""
         self._corpus, self._document = corpus, document
         self._may_copy = read_code(languages[0]).language == read_code(languages[1]).language
         pairs = chain.from_iterable(one.pairs() for one in held_out)
         self._held_out = {compared(pair.source) for pair in pairs if not is_blank(pair.source)}
-        self._sides: dict[int, str] = {}
+        self._parts: dict[int, str] = {}
         """The part of each unit that measures."""
         self._measuring: set[str] = self._held_out
         """The sources that measure."""
@@ -140,20 +142,19 @@ class Splitter:
 
     def measuring(self, parts: Sequence[str]) -> dict[str, list[Sides]]:
         """The pairs of the parts, which are named `test` or `valid`. Raises UserError."""
-        self._sides = self._chosen(parts) if parts else {}
+        self._parts = self._chosen(parts) if parts else {}
         found: dict[str, dict[str, tuple[int, Sides]]] = {part: {} for part in parts}
-        for placed in self._pairs() if parts else ():
-            if (part := self._sides.get(placed.unit)) is None:
+        for one in self._pairs() if parts else ():
+            if (part := self._parts.get(one.unit)) is None:
                 continue
-            pair = placed.source, placed.target
-            if reason := self._unfit(placed):
+            if reason := self._rejection_reason(one):
                 self.left_out[reason] += 1
                 continue
-            best = (hash_of("\n".join(pair)), pair)  # of several translations one, whatever their order
-            if placed.key in found[part]:
+            best = (hash_of("\n".join(one.pair)), one.pair)  # of several translations one, whatever their order
+            if one.key in found[part]:
                 self.left_out["another translation or a repeat"] += 1
-                best = min(best, found[part][placed.key])
-            found[part][placed.key] = best
+                best = min(best, found[part][one.key])
+            found[part][one.key] = best
         for key in found.get("valid", {}).keys() & found.get("test", {}).keys():  # of two documents
             del found["valid"][key]
             self.left_out["in both parts"] += 1
@@ -164,46 +165,41 @@ class Splitter:
         """The other pairs, without those whose source is near to one that measures; near=False: is the same as one."""
         unwanted = NearTexts(self._measuring) if near else self._measuring
         self.left_out[NEAR] = 0
-        for placed in self._pairs():
-            if placed.unit in self._sides:
-                continue
-            if placed.key in unwanted:
-                self.left_out[NEAR] += 1
-            else:
-                yield placed.source, placed.target
+        for one in self._pairs():
+            if one.unit not in self._parts:
+                if one.key in unwanted:
+                    self.left_out[NEAR] += 1
+                else:
+                    yield one.pair
 
-    def _pairs(self) -> Iterator[Placed]:
+    def _pairs(self) -> Iterator[_KeyedPair]:
         for chunk in read_chunks([self._corpus]):
-            for (source, target), document in zip(chunk.texts(), self._documents(chunk), strict=False):
-                key = compared(source)
-                yield Placed(source, target, key, hash_of(f"document\n{document}" if document else key))
+            documents: Iterable[str] = repeat("")
+            if self._document is not None:
+                layout = replace(self._document, quoted=chunk.form is not None and chunk.form.quoted)
+                lines = list(layout.lines(chunk.source_lines(), chunk.first))
+                if fault := next((line for line in lines if line.fault), None):
+                    raise UserError(f"{chunk.source_file}, line {fault.number}: {fault.fault}")
+                documents = [line.text.strip() for line in lines]
+            for pair, document in zip(chunk.texts(), documents, strict=False):
+                key = compared(pair[0])
+                yield _KeyedPair(pair, key, hash_of(f"document\n{document}" if document else key))
 
-    def _documents(self, chunk: Chunk) -> Iterator[str]:
-        """The name of each pair's document; empty for a pair without one."""
-        if self._document is None:
-            yield from repeat("")
-            return
-        layout = replace(self._document, quoted=chunk.form is not None and chunk.form.quoted)
-        for line in layout.lines(chunk.source_lines(), chunk.first):
-            if line.fault:
-                raise UserError(f"{chunk.source_file}, line {line.number}: {line.fault}")
-            yield line.text.strip()
-
-    def _unfit(self, placed: Placed) -> str | None:
-        """Why the pair can't measure."""
-        source, target = placed.source, placed.target
+    def _rejection_reason(self, one: _KeyedPair) -> str | None:
+        """The reason that the pair can't measure; None if it can."""
+        source, target = one.pair
         if is_blank(source) or is_blank(target):
             return "blank"
         if not self._may_copy and is_copy(source, target):
             return "copied"
         if max(len(source), len(target)) > LONGEST:
             return "long"
-        return "in text that was given" if placed.key in self._held_out else None
+        return "in text that was given" if one.key in self._held_out else None
 
     def _chosen(self, parts: Sequence[str]) -> dict[int, str]:
         """The units of each part."""
-        fit = (placed.unit for placed in self._pairs() if self._unfit(placed) is None)
-        units, sizes = np.unique(np.fromiter(fit, dtype=np.uint64), return_counts=True)
+        usable = (one.unit for one in self._pairs() if self._rejection_reason(one) is None)
+        units, sizes = np.unique(np.fromiter(usable, dtype=np.uint64), return_counts=True)
         if self._document is None:
             sizes[:] = 1  # each source once
         file, total = self._corpus.sources[0], int(sizes.sum())
@@ -217,18 +213,131 @@ class Splitter:
         chosen: dict[int, str] = {}
         for part in parts:
             order = slice(None) if part == "test" else slice(None, None, -1)
-            taken = _first(sizes[order], wanted)
-            if not taken:
+            sums = np.cumsum(sizes[order])
+            if not len(sums) or sums[-1] < wanted:
                 raise UserError(
                     f"{file}: the documents with up to {largest:,} pairs have too few to set {wanted:,} apart for each "
                     "part; without naming documents, single pairs are set apart"
                 )
+            taken = int(np.searchsorted(sums, wanted)) + 1
             chosen |= dict.fromkeys(units[order][:taken].tolist(), part)
             units, sizes = units[order][taken:][order], sizes[order][taken:][order]
         return chosen
 
 
-def _first(sizes: NDArray[np.int64], wanted: int) -> int:
-    """How many of these units together have the wanted size; 0 if all have not."""
-    sums = np.cumsum(sizes)
-    return int(np.searchsorted(sums, wanted)) + 1 if len(sums) and sums[-1] >= wanted else 0
+@dataclass(frozen=True)
+class Split:
+    """The parts of a corpus."""
+
+    train: CorpusFiles
+    valid: CorpusFiles | None
+    test: CorpusFiles | None
+    counts: dict[str, int]
+    """The pairs of each part."""
+    left_out: dict[str, int]
+    """The pairs in no part, by reason."""
+
+    def summary(self) -> str:
+        """One line."""
+        read = sum(self.counts.values()) + sum(self.left_out.values())
+        line = f"{read:,} pairs: " + ", ".join(f"{part} {count:,}" for part, count in self.counts.items())
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.left_out.items())
+        return f"{line}; left out: {reasons}" if reasons else line
+
+
+def split_corpus(
+    corpus: CorpusFiles,
+    folder: Path,
+    languages: Sides,
+    *,
+    document: Layout | None = None,
+    valid: bool = True,
+    test: bool = True,
+    held_out: Sequence[CorpusFiles] = (),
+    tell: Callable[[str], None],
+) -> Split:
+    """Writes the parts of a corpus into a new folder, or finds them in one that was made from the same. document: the
+    place of a document's name in a line; documents then stay whole. valid, test: whether to set this part apart.
+    held_out: a part that is given; training pairs near to it are left out. Raises UserError."""
+    files = [file for one in (corpus, *held_out) for file in (*one.sources, *one.targets)]
+    check_files(corpus.sources, corpus.targets)
+    if document is not None and corpus.targets:
+        raise UserError(f"{corpus.sources[0]}: only lines of .tsv and .jsonl files can name their documents")
+    for file in files:
+        if not file.is_file():
+            raise UserError(f"{file}: {'is no file, which can be read again' if file.exists() else 'no such file'}")
+    for code in languages:
+        if Path(code).name != code:
+            raise UserError(f"{code}: is no code of a language, such as de")
+    corpus = replace(corpus, languages=languages)
+    parts = [name for name, wanted in (("valid", valid), ("test", test)) if wanted]
+    with unchanged(files):
+        made_from = {
+            "format_version": FORMAT_VERSION,
+            "languages": list(languages),
+            "parts": parts,
+            "columns": corpus.columns and [column + 1 for column in corpus.columns],
+            "document": document and (document.column or document.field),
+            "rule": RULE,
+            "inputs": [{"file": file.name, "sha256": checksum(file)} for file in files],
+        }
+        if folder.is_file() or (folder.exists() and any(folder.iterdir())):
+            record = _read_record(folder, made_from)
+            tell(f"{folder}: is split already")
+            return _split(folder, languages, record["counts"], record["left_out"])
+        for notice in corpus.notices():
+            tell(f"notice: {notice}")
+        splitter = Splitter(corpus, languages, document, held_out)
+        with write_directory(folder, sum(file.stat().st_size for file in files)) as new:
+            measuring = {part: _write(pairs, new, part, languages) for part, pairs in splitter.measuring(parts).items()}
+            train = _write(splitter.training(), new, "train", languages)
+            if train < splitter.left_out[NEAR]:
+                tell("notice: most sources are like one that measures; only the same ones are left out of training")
+                train = _write(splitter.training(near=False), new, "train", languages)
+            if not train:
+                raise UserError(f"{corpus.sources[0]}: no pair is left to train on; give more text")
+            counts = {"train": train, **measuring}
+            left_out = {reason: count for reason, count in splitter.left_out.most_common() if count}
+            write_json(new / RECORD, {**made_from, "counts": counts, "left_out": left_out})
+            write_checksums(new)
+    return _split(folder, languages, counts, left_out)
+
+
+def _split(folder: Path, languages: Sides, counts: dict[str, int], left_out: dict[str, int]) -> Split:
+    sides = {part: _paths(folder, part, languages) for part in counts}
+    train, valid, test = (
+        CorpusFiles([sides[part][0]], [sides[part][1]], languages) if part in sides else None for part in SPLITS
+    )
+    assert train is not None
+    return Split(train, valid, test, counts, left_out)
+
+
+def _read_record(folder: Path, made_from: dict[str, Any]) -> dict[str, Any]:
+    """The record of a folder. Raises UserError unless it is whole and was made from the same."""
+    if not (folder / RECORD).is_file():
+        raise UserError(f"{folder}: is there already and holds no split corpus; choose another folder")
+    if damage := find_damage(folder):
+        raise UserError(f"{folder}: {damage}; delete the folder and split again, or choose another one")
+    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    for key, value in made_from.items():
+        if record.get(key) != value:
+            raise UserError(f"{folder}: was split from other text or in another way ({key}); choose another folder")
+    return record
+
+
+def _paths(folder: Path, part: str, languages: Sides) -> tuple[Path, Path]:
+    suffixes = languages if languages[0] != languages[1] else ("source", "target")
+    return folder / f"{part}.{suffixes[0]}", folder / f"{part}.{suffixes[1]}"
+
+
+def _write(pairs: Iterable[Sides], folder: Path, part: str, languages: Sides) -> int:
+    """Writes the pairs of a part, and returns their number."""
+    count = 0
+    with ExitStack() as stack:
+        paths = _paths(folder, part, languages)
+        source, target = (stack.enter_context(open(path, "w", encoding="utf-8", newline="\n")) for path in paths)
+        for pair in pairs:
+            count += 1
+            source.write(f"{pair[0]}\n")
+            target.write(f"{pair[1]}\n")
+    return count

@@ -1,8 +1,8 @@
-"""Files with both sides, .tsv and .jsonl: their first lines tell where source and target are.
+"""Finds source and target in files with both sides, .tsv and .jsonl, by their first lines.
 
-A .tsv file has source, TAB, target. Its first row may name the columns instead; the names then say which they are. Its
-fields may be quoted as spreadsheets and pandas write them (RFC 4180). A .jsonl file has objects with `source` and
-`target`, or with language codes as keys, which may be within `translation`, as in the datasets of Hugging Face.
+A .tsv file has source, TAB, target, unless its first row names the columns. Its fields may be quoted as by spreadsheets
+and pandas (RFC 4180). A .jsonl file has objects with `source` and `target`, or with language codes as keys, which may
+be within `translation`, as in the datasets of Hugging Face.
 """
 
 import json
@@ -56,19 +56,18 @@ class Form:
     nested: bool = False
     """Whether they are within `translation`."""
     languages: Sides = NO_LANGUAGES
-    """The languages that names of columns or keys say."""
+    """The languages by the names of columns or keys."""
     notices: tuple[str, ...] = ()
     """Notices about the layout."""
 
     def swapped(self) -> Self:
-        """The layout by which source and target change places."""
+        """The layout with source and target exchanged."""
         return replace(self, places=self.places[::-1], keys=self.keys[::-1])
 
     def split(self, line: str) -> Sides | str:
         """Source and target of a line that isn't blank, or its fault."""
-        return self._split_row(line) if self.is_tsv else self._split_object(line)
-
-    def _split_row(self, line: str) -> Sides | str:
+        if not self.is_tsv:
+            return self._split_object(line)
         fields = fields_of(line) if self.quoted else line.split("\t")
         if fields is None:
             return "has a quoted text without its end; is there a line break inside a text?"
@@ -81,12 +80,10 @@ class Form:
         return fields[self.places[0]], fields[self.places[1]]
 
     def _split_object(self, line: str) -> Sides | str:
-        document = _parsed(line)
+        document = parsed_line(line)
         if document is None:
             return "is not JSON"
-        items = document if isinstance(document, tuple) else ()
-        if self.nested:
-            items = next((value for key, value in items if key == "translation" and isinstance(value, tuple)), ())
+        items = (_nested(document) or ()) if self.nested else document if isinstance(document, tuple) else ()
         source_key, target_key = self.keys
         found = [[value for key, value in items if key == side] for side in self.keys]
         if any(len(values) > 1 for values in found):
@@ -111,7 +108,7 @@ def form_of(head: Sequence[str], file: Path, languages: Sides, columns: tuple[in
 
 
 def form_of_table(head: Sequence[str], languages: Sides, chosen: tuple[int, int] | None = None) -> Form:
-    """The layout of a file with columns that begins with these lines. languages, chosen: as of `form_of`."""
+    """The layout of a file with columns that begins with these lines. languages, chosen: as in `form_of`."""
     rows = [line for line in head if not is_blank(line)]
     if not rows:
         return Form(is_tsv=True)
@@ -133,7 +130,8 @@ def form_of_table(head: Sequence[str], languages: Sides, chosen: tuple[int, int]
 
 
 def _named_columns(names: Sequence[str], languages: Sides) -> tuple[int, int] | None:
-    """The columns of source and target; None if these aren't names of columns."""
+    """The columns, or keys, of source and target: those named so, or after the given languages, or, if either is
+    unknown, after the only two languages with a two-letter code, in their order. None if these aren't names."""
     plain = [re.sub(r"[\s_]+", "", name).lower() for name in names]
     if len(set(plain)) < max(2, len(plain)) or any(not 0 < len(name) <= LONGEST_NAME for name in plain):
         return None
@@ -142,12 +140,6 @@ def _named_columns(names: Sequence[str], languages: Sides) -> tuple[int, int] | 
         of_sides[0] = [place for place, name in enumerate(plain) if name in SOURCE_BESIDE_TARGET]
     if len(of_sides[0]) == len(of_sides[1]) == 1:
         return of_sides[0][0], of_sides[1][0]
-    return _of_languages(names, languages)
-
-
-def _of_languages(names: Sequence[str], languages: Sides) -> tuple[int, int] | None:
-    """The places of source and target among names of columns or keys: those of the given languages or, if either is
-    unknown, of the only two names of languages with a two-letter code, in their order."""
     source, target = (_language(one) for one in languages)
     found = [_language(name) for name in names]
     if source is not None and target is not None and source != target:
@@ -166,7 +158,7 @@ def _language(name: str) -> str | None:
 
 
 def _languages_of(source: str, target: str) -> Sides:
-    """The languages that names of columns or keys say; empty for other names."""
+    """The languages by the names of columns or keys; empty for other names."""
     return _language(source) or "", _language(target) or ""
 
 
@@ -190,8 +182,7 @@ _RAW_FIELD = re.compile(r'(?:"(?:[^"]++|"")*+"|[^"\t][^\t]*|)(?:\t|\Z)')
 
 
 def _raw_fields(row: str) -> list[str] | None:
-    """The fields of a quoted row, with their quotation marks; None where one that begins with a mark doesn't end with
-    one."""
+    """The fields of a quoted row, with their quotation marks; None if one begins but doesn't end with a mark."""
     fields: list[str] = []
     place = 0
     while found := _RAW_FIELD.match(row, place):
@@ -211,26 +202,29 @@ def fields_of(row: str) -> list[str] | None:
 
 
 def _form_of_objects(head: Sequence[str], file: Path, languages: Sides) -> Form:
-    document = next((_parsed(line) for line in head if not is_blank(line)), None)
+    document = next((parsed_line(line) for line in head if not is_blank(line)), None)
     items = document if isinstance(document, tuple) else ()
-    inside = next((value for key, value in items if key == "translation" and isinstance(value, tuple)), None)
-    keys = [key for key, value in (items if inside is None else inside) if value is None or isinstance(value, str)]
-    if {"source", "target"} <= {key for key, _ in items} or not keys:
-        return Form(is_tsv=False)
-    nested = inside is not None
+    nested = _nested(document)
+    keys = [key for key, value in (items if nested is None else nested) if value is None or isinstance(value, str)]
     places = _named_columns(keys, languages)
-    if places is None and not nested:
+    if {"source", "target"} <= {key for key, _ in items} or not keys or (places is None and nested is None):
         return Form(is_tsv=False)
     if places is None:
         names = ", ".join(keys)
         raise UserError(f"{file}: has {names} in `translation`, of which source and target can't be told by languages")
     sides = keys[places[0]], keys[places[1]]
     notices = (f"`{sides[0]}` is the source and `{sides[1]}` the target",)
-    return Form(False, keys=sides, nested=nested, languages=_languages_of(*sides), notices=notices)
+    return Form(False, keys=sides, nested=nested is not None, languages=_languages_of(*sides), notices=notices)
 
 
-def _parsed(line: str) -> Any:
-    """A line of JSON, its objects as tuples of their items, so that none is lost; None where it isn't JSON."""
+def _nested(document: Any) -> tuple[tuple[str, Any], ...] | None:
+    """The items of the object `translation` in an object; None if there is none."""
+    items = document if isinstance(document, tuple) else ()
+    return next((value for key, value in items if key == "translation" and isinstance(value, tuple)), None)
+
+
+def parsed_line(line: str) -> Any:
+    """A line of JSON, its objects as tuples of their items, so that none is lost; None if it isn't JSON."""
     try:
         return json.loads(line.lstrip("\ufeff"), object_pairs_hook=tuple)  # of joined files
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The tokenizers of a run, learned from a sample of its training text."""
+"""Learns the tokenizers of a run from a sample of its training text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.data.corpus import Chunk, CorpusFiles, Pair, read_chunks
-from headway.data.encoding import Texts, unusable
-from headway.data.filters import Filters, HeldOut, filter_tests
-from headway.data.options import PreparationOptions
+from headway.data.encoding import Texts, rejection_reason
+from headway.data.filters import HeldOut, filter_tests
+from headway.data.options import FiltersSection, PreparationOptions
 from headway.errors import UserError
 from headway.text.characters import CHARACTERS_PER_PIECE
 from headway.text.subwords import SubwordTokenizer
@@ -19,7 +19,7 @@ from headway.text.words import WordTokenizer
 SEED = 1
 """Seed of the sample. It doesn't depend on the seed of the training, so runs can share one prepared folder."""
 Tokenizers = tuple[Tokenizer, Tokenizer]
-"""Those of source and target: the same object if the vocabulary is joint."""
+"""The tokenizers of source and target: the same object if the vocabulary is joint."""
 
 
 def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokenizers, list[str]]:
@@ -29,10 +29,11 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
         most = CHARACTERS_PER_PIECE * options.max_length
         raise UserError(
             f"{data.corpora[0].source[0]}: holds no pair with text on both sides, of at most {most:,} "
-            f"characters{', that data.filters leaves' if data.filters.chosen() != Filters() else ''}"
+            f"characters{', that data.filters leaves' if data.filters != FiltersSection() else ''}"
         )
 
-    def learn(*sides: int) -> Tokenizer:
+    learned: list[Tokenizer] = []
+    for sides in ((0, 1),) if tokenizer.joint else ((0,), (1,)):
         lines = [pair[side] for pair in texts for side in sides]
         if tokenizer.kind == "word":
             words = WordTokenizer.train(lines, tokenizer.vocab_size, tokenizer.min_frequency, tokenizer.lowercase)
@@ -41,12 +42,11 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
                     f"no word is left in the vocabulary; lower tokenizer.min_frequency={tokenizer.min_frequency} "
                     f"or raise tokenizer.vocab_size={tokenizer.vocab_size}"
                 )
-            return words
-        return SubwordTokenizer.train(lines, tokenizer.kind, tokenizer.vocab_size, data.tags if 0 in sides else [])
-
-    source = learn(0, 1) if tokenizer.joint else learn(0)
-    target = source if tokenizer.joint else learn(1)
-    sizes = [source.vocab_size] if tokenizer.joint else [source.vocab_size, target.vocab_size]
+            learned.append(words)
+        else:
+            tags = data.tags if 0 in sides else []
+            learned.append(SubwordTokenizer.train(lines, tokenizer.kind, tokenizer.vocab_size, tags))
+    sizes = [one.vocab_size for one in learned]
     pieces = " and ".join(f"{size:,}" for size in sizes)
     notices = [f"tokenizer: {tokenizer.kind}, {pieces} {'words' if tokenizer.kind == 'word' else 'tokens'}"]
     if tokenizer.kind != "word" and min(sizes) < tokenizer.vocab_size:
@@ -59,7 +59,7 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
             f"tokenizer: {tokenizer.vocab_size:,} tokens are many for {len(texts):,} pairs; a smaller "
             "tokenizer.vocab_size may give better translations"
         )
-    return (source, target), notices
+    return (learned[0], learned[-1]), notices
 
 
 def sampled_texts(options: PreparationOptions, corpora: Sequence[CorpusFiles], held_out: HeldOut) -> Texts:
@@ -67,12 +67,11 @@ def sampled_texts(options: PreparationOptions, corpora: Sequence[CorpusFiles], h
     or far too long or that a filter drops. The filter of duplicates isn't applied. Sources have the noise of the
     training text, so that capitals, for instance, get tokens of their own. Raises UserError."""
     data = options.data
-    filters, noise = data.filters.chosen(), data.noise.chosen() if data.noise else None
-    tests = [filter_tests(filters, languages, held_out) for languages in data.languages]
+    tests = [filter_tests(data.filters, languages, held_out) for languages in data.languages]
     return [
-        (noise.applied(pair.source, version=0) if noise else pair.source, pair.target)
+        (data.noise.applied(pair.source, version=0) if data.noise else pair.source, pair.target)
         for corpus, pair in sample(corpora, options.tokenizer.sample_pairs)
-        if unusable(pair.source, pair.target, options.max_length, tests[corpus]) is None
+        if rejection_reason(pair.source, pair.target, options.max_length, tests[corpus]) is None
     ]
 
 
@@ -98,8 +97,7 @@ def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Pai
 
 
 def quotas(sizes: Sequence[int], most: int) -> list[int]:
-    """How many to take from each corpus: `most` in total, shared equally. A corpus that is smaller than its share is
-    taken whole, and the others share the rest."""
+    """The numbers of pairs to take from each corpus: `most` in total, shared equally, but from small corpora all."""
     taken = [0] * len(sizes)
     left = most
     for rank, index in enumerate(sorted(range(len(sizes)), key=lambda one: sizes[one])):

@@ -19,7 +19,8 @@ from headway.errors import UserError
 from headway.model.config import ModelConfig
 from headway.plain import Floats, PlainTransformer
 from headway.storage.atomic import write_directory
-from headway.storage.model_directory import ModelDirectory, ModelInfo
+from headway.storage.model_directory import ModelDirectory
+from headway.storage.model_info import ModelInfo
 from headway.text.shortlist import Shortlist
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
 

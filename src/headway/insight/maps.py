@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.model import ModelConfig
-from headway.storage.aligner import Aligner
+from headway.storage.model_info import Aligner
 from headway.text.tokenizer import CONTROL_PIECES
 from headway.translator.aligning import MEAN, alignment
 

@@ -21,7 +21,7 @@ from headway.insight.maps import AttentionKind, AttentionMaps, HeadMeasures, att
 from headway.insight.order import WordOrder
 from headway.insight.what_if import Edit, Outcome, Tried, WhatIf, Word
 from headway.model import ModelConfig
-from headway.storage.aligner import Aligner
+from headway.storage.model_info import Aligner
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
 from headway.translator.aligning import MEAN, Floats, alignment
 

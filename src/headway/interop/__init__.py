@@ -1,1 +1,1 @@
-"""Models of ours where other programs run them, and theirs here."""
+"""Exports to other programs and imports of their models."""

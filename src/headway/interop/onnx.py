@@ -1,4 +1,4 @@
-"""A model as ONNX Runtime runs it: two graphs and a loop around them (extra `onnx`).
+"""A model for ONNX Runtime: two graphs and a loop around them (extra `onnx`).
 
 encoder.onnx reads whole sources. decoder.onnx is one step with a cache, written here with the model's own layers: it
 gives the logits that `Transformer.decode` gives for the last position. The loop, `onnx_translate.py`, goes into the
@@ -10,11 +10,10 @@ import hashlib
 import logging
 import shutil
 import warnings
-from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +21,8 @@ from torch import Tensor, nn
 from headway.decoding import SearchOptions
 from headway.decoding.faithful import check_faithful, never_generated
 from headway.errors import UserError
-from headway.model import Transformer, padding_mask
-from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention
+from headway.model import ModelConfig, Transformer, padding_mask
+from headway.model.attention import ScaledDotProductAttention
 from headway.model.layers import DecoderLayer
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory, write_json
@@ -34,13 +33,11 @@ FORMAT_VERSION = 2
 PACKAGES = ("onnx", "onnxruntime", "onnxscript")
 WEIGHTS_FILE = "weights.bin"
 LEAST_SHARED = 1024
-"""Bytes from which on a tensor goes to the file of weights; a smaller one stays in its graph."""
+"""Bytes of the smallest tensor in the file of weights; a smaller one stays in its graph."""
 LEAST_LENGTH = 8
-"""Of `max_length`: the graphs are traced with sequences of a few pieces."""
+"""Minimum of `max_length`: the graphs are traced with sequences of a few pieces."""
 DECODING = ("beam_size", "length_penalty", "max_length", "no_repeat_ngram")
-"""Search options that the loop has."""
-LOOP, README = (Path(__file__).with_name(name) for name in ("onnx_translate.py", "onnx_readme.md"))
-"""What goes into every export."""
+"""Search options of the loop."""
 
 ENCODER_INPUTS = {"source": ("rows", "source_length")}
 ENCODER_OUTPUTS = dict.fromkeys(("memory_keys", "memory_values"), ("layers", "rows", "source_length", "d_model"))
@@ -59,10 +56,14 @@ DECODER_OUTPUTS = {
 def export_onnx(stored: StoredModel, output: Path) -> None:
     """Writes a folder with encoder.onnx, decoder.onnx, their weights, tokenizers, config.json, translate.py and
     README.md, whole or not at all. Raises UserError."""
-    _check_packages()
+    for name in PACKAGES:
+        try:
+            import_module(name)
+        except ImportError:
+            raise UserError(f"{name} is not installed: pip install 'headway[onnx]'") from None
     config = stored.model.config
     if config.decoder_layers == 0:
-        raise UserError("ONNX: a decoder step needs a layer that remembers; model.decoder_layers is 0")
+        raise UserError("ONNX: a decoder step needs a layer with a cache; model.decoder_layers is 0")
     if config.max_length < LEAST_LENGTH:
         raise UserError(f"ONNX: model.max_length is {config.max_length}, a graph needs at least {LEAST_LENGTH}")
     size = sum(parameter.nbytes for parameter in stored.model.parameters())
@@ -72,42 +73,38 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
         check_faithful(stored, OnnxModel(folder), "ONNX Runtime")
 
 
-def _check_packages() -> None:
-    for name in PACKAGES:
-        try:
-            import_module(name)
-        except ImportError:
-            raise UserError(f"{name} is not installed: pip install 'headway[onnx]'") from None
-
-
 class EncoderGraph(nn.Module):
-    """Sources to what each decoder layer's attention to them needs."""
+    """Sources to the keys and values for each decoder layer's attention to them."""
+
+    positions: Tensor
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
-        self.embedding, self.encoder = model.source_embedding, model.encoder
+        self.embedding, self.encoder, self.pad_id = model.source_embedding, model.encoder, model.config.pad_id
         self.register_buffer("positions", model.source_positions(model.config.max_length).detach().clone())
-        self.attentions = nn.ModuleList(layer.cross_attention for layer in _layers(model.decoder))
-        self.pad_id = model.config.pad_id
+        layers: Any = model.decoder.layers
+        self.attentions: Any = nn.ModuleList(layer.cross_attention for layer in layers)
 
     def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """source: (rows, source length), padded and with <eos>
         -> keys and values, (layers, rows, source length, d_model) each"""
-        x = self.embedding(source) + cast(Tensor, self.positions)[: source.size(1)]
+        x = self.embedding(source) + self.positions[: source.size(1)]
         memory = self.encoder(x, padding_mask(source, self.pad_id))
-        attentions = cast(Iterable[MultiHeadAttention], self.attentions)
-        keys, values = zip(*(attention.remember(memory) for attention in attentions), strict=True)
+        keys, values = zip(*(attention.remember(memory) for attention in self.attentions), strict=True)
         return torch.stack(keys), torch.stack(values)
 
 
 class DecoderGraph(nn.Module):
     """One token of each row to the logits of the next."""
 
+    positions: Tensor
+
     def __init__(self, model: Transformer) -> None:
         super().__init__()
-        self.embedding, self.decoder, self.output = model.target_embedding, model.decoder, model.output
+        self.embedding, self.pad_id = model.target_embedding, model.config.pad_id
+        self.decoder: Any = model.decoder
+        self.output = model.output
         self.register_buffer("positions", model.target_positions(model.config.max_length).detach().clone())
-        self.pad_id = model.config.pad_id
 
     def forward(
         self, tokens: Tensor, source: Tensor, memory_keys: Tensor, memory_values: Tensor, keys: Tensor, values: Tensor
@@ -116,9 +113,9 @@ class DecoderGraph(nn.Module):
         keys and values of the tokens before: (layers, rows, length, d_model)
         -> logits (rows, vocabulary), keys and values with this token's"""
         new_keys, new_values = [], []
-        x = (self.embedding(tokens) + cast(Tensor, self.positions)[keys.size(2)])[:, None]  # (rows, 1, d_model)
+        x = (self.embedding(tokens) + self.positions[keys.size(2)])[:, None]  # (rows, 1, d_model)
         mask = padding_mask(source, self.pad_id)
-        for index, layer in enumerate(_layers(self.decoder)):
+        for index, layer in enumerate(self.decoder.layers):
 
             def attend_to_self(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
                 key, value = layer.self_attention.remember(y)
@@ -135,43 +132,27 @@ class DecoderGraph(nn.Module):
         return self.output(self.decoder.norm(x))[:, 0], torch.stack(new_keys), torch.stack(new_values)
 
 
-def _readable(model: Transformer) -> Transformer:
-    """A copy on the CPU whose attention goes by its readable lines, which are plain products and sums in the graph."""
-    model = copy.deepcopy(model).cpu()
+def _save_graphs(stored: StoredModel, folder: Path) -> None:
+    model = copy.deepcopy(stored.model).cpu().eval()
     for module in model.modules():
         if isinstance(module, ScaledDotProductAttention):
-            module.fused = False
-    return model
-
-
-def _layers(decoder: nn.Module) -> Iterable[DecoderLayer]:
-    return cast(Iterable[DecoderLayer], cast(nn.Module, decoder.layers))
-
-
-def _save_graphs(stored: StoredModel, folder: Path) -> None:
-    model, config = _readable(stored.model).eval(), stored.model.config
-    sizes = {"rows": 2, "source_length": 3, "length": 4, "layers": config.decoder_layers, "d_model": config.d_model}
-    limits = {"rows": None, "source_length": config.max_length, "length": config.max_length - 1}
-    dimensions = {name: torch.export.Dim(name, min=0, max=limit) for name, limit in limits.items()}
+            module.fused = False  # its readable lines are plain products and sums in the graph
     places: dict[str, tuple[int, int]] = {}
     with open(folder / WEIGHTS_FILE, "wb") as weights:
         for name, graph, inputs, outputs in (
             ("encoder", EncoderGraph(model), ENCODER_INPUTS, ENCODER_OUTPUTS),
             ("decoder", DecoderGraph(model), DECODER_INPUTS, DECODER_OUTPUTS),
         ):
-            proto = _converted(graph.eval(), sizes, dimensions, inputs, list(outputs))
+            proto = _converted(graph.eval(), model.config, inputs, list(outputs))
             _move_weights(proto, weights, places)
             (folder / f"{name}.onnx").write_bytes(proto.SerializeToString())
 
 
-def _converted(
-    graph: nn.Module,
-    sizes: dict[str, int],
-    dimensions: dict[str, Any],
-    inputs: dict[str, tuple[str, ...]],
-    outputs: list[str],
-) -> Any:
-    """The graph as a ModelProto of ONNX, all its weights inside; traced at `sizes`, with some `dimensions` dynamic."""
+def _converted(graph: nn.Module, config: ModelConfig, inputs: dict[str, tuple[str, ...]], outputs: list[str]) -> Any:
+    """The graph as a ModelProto of ONNX, all its weights inside; traced at small sizes, with dynamic dimensions."""
+    sizes = {"rows": 2, "source_length": 3, "length": 4, "layers": config.decoder_layers, "d_model": config.d_model}
+    limits = {"rows": None, "source_length": config.max_length, "length": config.max_length - 1}
+    dimensions = {name: torch.export.Dim(name, min=0, max=limit) for name, limit in limits.items()}
     examples = tuple(
         torch.zeros([sizes[name] for name in shape], dtype=torch.float32 if len(shape) == 4 else torch.long)
         for shape in inputs.values()
@@ -193,7 +174,7 @@ def _converted(
 
 
 def _move_weights(proto: Any, weights: IO[bytes], places: dict[str, tuple[int, int]]) -> None:
-    """Takes the tensors out of the graph and into the file; one that is there already is not written again."""
+    """Moves the tensors from the graph to the file, equal ones once."""
     from onnx.external_data_helper import set_external_data
 
     for tensor in proto.graph.initializer:
@@ -214,9 +195,7 @@ def _save_rest(stored: StoredModel, folder: Path) -> None:
         "source_language": stored.source_language,
         "target_language": stored.target_language,
         "tokenizer": save_tokenizers(folder, stored.source_tokenizer, stored.target_tokenizer),
-        "pad_id": config.pad_id,
-        "bos_id": config.bos_id,
-        "eos_id": config.eos_id,
+        **{name: getattr(config, name) for name in ("pad_id", "bos_id", "eos_id")},
         "never_generated": never_generated(stored),
         "max_length": config.max_length,
         "decoding": {name: getattr(options, name) for name in DECODING},
@@ -225,15 +204,15 @@ def _save_rest(stored: StoredModel, folder: Path) -> None:
         "versions": {name: version(name) for name in ("headway", "torch", *PACKAGES)},
     }
     write_json(folder / "config.json", document)
-    shutil.copyfile(LOOP, folder / "translate.py")
-    readme = README.read_text(encoding="utf-8")
-    for word, language in (("SOURCE", stored.source_language), ("TARGET", stored.target_language)):
-        readme = readme.replace(word, language)
+    here = Path(__file__).parent
+    shutil.copyfile(here / "onnx_translate.py", folder / "translate.py")
+    readme = (here / "onnx_readme.md").read_text(encoding="utf-8")
+    readme = readme.replace("SOURCE", stored.source_language).replace("TARGET", stored.target_language)
     (folder / "README.md").write_text(f"{readme}{stored.card}", encoding="utf-8")
 
 
 class OnnxModel:
-    """What was exported. It needs onnxruntime."""
+    """An exported model, run by onnxruntime."""
 
     def __init__(self, folder: Path) -> None:
         from headway.interop import onnx_translate

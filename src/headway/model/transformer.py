@@ -121,6 +121,10 @@ class Transformer(nn.Module):
             self.source_embedding.weight = self.target_embedding.weight
         self._initialise()
 
+    def extra_repr(self) -> str:
+        """The number of parameters, in the module's `repr`."""
+        return f"{sum(parameter.numel() for parameter in self.parameters()):,} parameters"
+
     def _initialise(self) -> None:
         """Xavier for every matrix; the paper names no initialisation."""
         for parameter in self.parameters():

@@ -187,7 +187,7 @@ def _about(
             "target": None if joint else tokenizer_description(target),
         },
         "never_generated": target.never_generated,
-        "alignment": (stored.aligner or Aligner()).to_dict(),
+        "alignment": vars(stored.aligner or Aligner()),
         "order": plain(order),
         "head_importance": measured,
         "step": step_of(stored.name),

@@ -1,4 +1,4 @@
-"""Files and directories that appear whole or not at all: temporary name, fsync, rename."""
+"""Files and directories that appear whole or not at all (temporary name, fsync, rename), and locks on them."""
 
 import errno
 import json
@@ -16,15 +16,13 @@ TEMPORARY_SUFFIX = ".partial"
 REPLACED_SUFFIX = ".old" + TEMPORARY_SUFFIX
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _ERROR_NUMBER = re.compile(r"\(os error (\d+)\)")
-"""How safetensors tells of an error of the system."""
+"""Safetensors' form of an error of the operating system."""
 
 
 @contextmanager
 def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
-    """A folder to fill; it becomes `path` (and replaces it) when the block ends well, and vanishes otherwise.
-
-    Raises UserError where the disk is full; `size` is what about will be written, in bytes, 0 where nobody knows.
-    """
+    """A folder to fill. It replaces `path` when the block ends without an error, and is removed otherwise. Raises
+    UserError if the disk is full. size: approximate number of bytes to be written, 0 if unknown."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     shutil.rmtree(temporary, ignore_errors=True)
@@ -51,7 +49,7 @@ def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
 
 
 def is_out_of_space(error: BaseException) -> bool:
-    """Whether an error, of Python's or of safetensors', means that the disk, a quota or a file's limit is full."""
+    """Whether an error of Python or safetensors means that the disk or a quota is full, or a file is too large."""
     return _number(error) in _NO_SPACE
 
 
@@ -71,7 +69,7 @@ def _no_space(path: Path, size: int, error: BaseException | None = None) -> User
 
 
 def remove_directory(path: Path) -> None:
-    """Removes a folder, whole as far as its name goes: a kill leaves what `remove_leftovers` removes."""
+    """Removes a folder. If it is interrupted, `remove_leftovers` removes the rest."""
     leftover = path.with_name(path.name + TEMPORARY_SUFFIX)
     shutil.rmtree(leftover, ignore_errors=True)
     path.rename(leftover)
@@ -80,7 +78,7 @@ def remove_directory(path: Path) -> None:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Replaces the file in one rename."""
+    """Replaces the file in one rename. Raises UserError if the disk is full."""
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     try:
         temporary.write_bytes(data)
@@ -100,7 +98,7 @@ def write_json(path: Path, document: Any) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Removes what a killed save left in the folder, and puts back what it was about to replace."""
+    """Removes the remains of a killed save from the folder, and restores what it was about to replace."""
     for old in folder.glob(f"*{REPLACED_SUFFIX}"):
         path = old.with_name(old.name.removesuffix(REPLACED_SUFFIX))
         if not path.exists():
@@ -110,7 +108,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Returns when the file, or the names in the folder, are on the disk."""
+    """Waits until the file, or the names in the folder, are on the disk."""
     if path.is_dir() and os.name == "nt":  # Windows can't open a folder
         return
     descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
@@ -118,3 +116,17 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def try_lock(descriptor: int) -> bool:
+    """Locks an open file or folder until the process ends, however it ends. False if another process holds the lock.
+    Always True on Windows and on file systems without locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)
+    return True

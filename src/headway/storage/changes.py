@@ -1,11 +1,11 @@
-"""What differs between two records of settings: one leaf of them, with both values, for a message of one line."""
+"""Differences between two records of settings, for a message of one line."""
 
 import json
 from itertools import takewhile
 from typing import Any
 
 SHOWN = 60
-"""Characters that are shown of a value."""
+"""Maximum characters of a value in a message."""
 
 
 def first_change(before: Any, now: Any, place: str = "") -> str | None:
@@ -15,15 +15,12 @@ def first_change(before: Any, now: Any, place: str = "") -> str | None:
         keys, prefix = sorted(before.keys() | now.keys()), f"{place}." if place else ""
         inner = (first_change(before.get(key), now.get(key), f"{prefix}{key}") for key in keys)
         return next((found for found in inner if found is not None), None)
-    return None if before == now else f"{place} ({' -> '.join(_short(before, now))})"
-
-
-def _short(before: Any, now: Any) -> list[str]:
-    """Both values; long ones from a little before the place where they differ."""
+    if before == now:
+        return None
     texts = [json.dumps(value, ensure_ascii=False) for value in (before, now)]
-    if max(map(len, texts)) <= SHOWN:
-        return texts
-    alike = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(*texts, strict=False)))
-    start = max(0, alike - SHOWN // 4)
-    end = start + SHOWN
-    return [f"{'...' if start else ''}{text[start:end]}{'...' if len(text) > end else ''}" for text in texts]
+    if max(map(len, texts)) > SHOWN:  # from a little before the place where they differ
+        alike = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(*texts, strict=False)))
+        start = max(0, alike - SHOWN // 4)
+        end = start + SHOWN
+        texts = [f"{'...' * (start > 0)}{text[start:end]}{'...' * (len(text) > end)}" for text in texts]
+    return f"{place} ({' -> '.join(texts)})"

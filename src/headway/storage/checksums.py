@@ -1,4 +1,4 @@
-"""Folders that know whether they are as they were written: a file `SHA256SUMS`, which `sha256sum --check` reads too."""
+"""Checksums of a folder's files, in a file `SHA256SUMS` that `sha256sum --check` reads too."""
 
 import hashlib
 import re
@@ -15,23 +15,20 @@ def checksum(file: Path) -> str:
 
 
 def write_checksums(folder: Path) -> None:
-    """Writes down the checksums of all files of the folder."""
+    """Writes the checksums of all files of the folder."""
     files = sorted(file for file in folder.iterdir() if file.name != SUMS_FILE)
     (folder / SUMS_FILE).write_bytes("".join(f"{checksum(file)}  {file.name}\n" for file in files).encode())
 
 
 def find_damage(folder: Path) -> str | None:
-    """What is wrong with a folder that has checksums; None where every file is as it was written, and no other is
-    there."""
+    """The first fault of a folder with checksums; None if all of its files, and no others, are as they were written."""
     try:
         text = (folder / SUMS_FILE).read_bytes().decode("utf-8")
         sums = {name: sum_ for sum_, name in _LINE.findall(text)}
         if not text or text != "".join(f"{sum_}  {name}\n" for name, sum_ in sums.items()):
             return f"{SUMS_FILE} is damaged"
-        present = {file.name for file in folder.iterdir()} - {SUMS_FILE}
-        if present != sums.keys():
-            name = min(present ^ sums.keys())
-            return f"{name} is {'missing' if name in sums else 'not one of its files'}"
+        if names := sums.keys() ^ {file.name for file in folder.iterdir() if file.name != SUMS_FILE}:
+            return f"{min(names)} is {'missing' if min(names) in sums else 'not one of its files'}"
         return next((f"{name} is damaged" for name, sum_ in sums.items() if checksum(folder / name) != sum_), None)
     except UnicodeDecodeError:
         return f"{SUMS_FILE} is damaged"

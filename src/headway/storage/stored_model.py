@@ -12,7 +12,8 @@ from torch import Tensor
 from headway.errors import UserError
 from headway.model.config import ModelConfig
 from headway.model.transformer import Transformer
-from headway.storage.model_directory import WEIGHTS_FILE, ModelDirectory, ModelInfo, read_model, write_model
+from headway.storage.model_directory import WEIGHTS_FILE, ModelDirectory, read_model, write_model
+from headway.storage.model_info import ModelInfo
 from headway.storage.tensors import arrays_checksum, check_kinds, kind_of
 
 
@@ -28,7 +29,7 @@ class StoredModel(ModelInfo):
 
     @property
     def num_parameters(self) -> int:
-        """Weights that are shared count once."""
+        """Number of weights; shared ones count once."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -42,27 +43,25 @@ class StoredModel(ModelInfo):
 
 
 def save_model(path: Path, stored: StoredModel) -> None:
-    """Writes the model directory, whole or not at all. Raises UserError for what `load_model` would refuse to read."""
+    """Writes the model directory, whole or not at all. Raises UserError for a model that `load_model` would refuse."""
     write_model(path, stored, stored.config, stored.weights())
 
 
 def load_model(path: Path) -> StoredModel:
-    """The model of a model directory, or the best model of a run directory, verified by `read_model`. Raises
-    UserError."""
+    """The model of a model directory, or the best model of a run directory, verified. Raises UserError."""
     return to_torch(read_model(path))
 
 
 def to_torch(directory: ModelDirectory) -> StoredModel:
-    """The model of a directory that was read, in memory. Raises UserError."""
+    """Loads the weights of a directory that was read. Raises UserError."""
     weights = {name: torch.from_numpy(weight) for name, weight in directory.weights().items()}
     model = Transformer(directory.config)
     load_named_weights(model, weights, str(directory.folder / WEIGHTS_FILE))
-    info = {one.name: getattr(directory, one.name) for one in fields(ModelInfo)}
-    return StoredModel(model=model.eval(), **info)
+    return StoredModel(model=model.eval(), **{one.name: getattr(directory, one.name) for one in fields(ModelInfo)})
 
 
 def named_weights(model: Transformer) -> dict[str, Tensor]:
-    """Every weight once, by name; one that several modules share goes by its first name."""
+    """Every weight once, by name; a shared one by its first name."""
     return {name: parameter.detach().contiguous() for name, parameter in model.named_parameters()}
 
 

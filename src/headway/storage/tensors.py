@@ -1,8 +1,7 @@
-"""Tensors from safetensors files that a stranger may have written: the header is checked before a tensor is read.
+"""Tensors from untrusted safetensors files. The header is checked before a tensor is read.
 
-The library checks that the tensors fill the file, each as large as its shape and type say, without overlap or gap.
-Here stand what it leaves open, keys that stand twice and headers of a hundred megabytes, and the comparison with the
-tensors that are wanted.
+The library checks that the tensors fill the file without overlap or gap, each as large as its shape and type say. This
+module also refuses duplicate keys and huge headers, and compares the tensors with those that are expected.
 """
 
 from __future__ import annotations
@@ -23,18 +22,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LARGEST_HEADER = 8 * 2**20
-"""Bytes of a header; one of 60,000 tensors has as many."""
+"""Maximum bytes of a header, enough for 60,000 tensors."""
 
 _NAMES = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16"}
 _NAMES |= {"int64": "I64", "int32": "I32", "uint8": "U8", "bool": "BOOL"}
-"""What safetensors calls the types of torch and numpy."""
+"""Safetensors' names for the types of torch and numpy."""
 
 
 class TensorKind(NamedTuple):
-    """What a header says of a tensor."""
+    """Type, by safetensors' name such as `F32`, and shape of a tensor."""
 
     dtype: str
-    """As safetensors names it, such as `F32`."""
     shape: tuple[int, ...]
 
     def __str__(self) -> str:
@@ -46,8 +44,7 @@ def kind_of(tensor: Tensor | NDArray[Any]) -> TensorKind:
 
 
 def read_header(file: Path) -> dict[str, TensorKind]:
-    """Each tensor's type and shape, by name; no tensor is read. Raises UserError unless the file is safetensors from
-    its first byte to its last."""
+    """The type and shape of each tensor, by name. Raises UserError unless the whole file is valid safetensors."""
     size = plain_size(file)
     try:
         with open(file, "rb") as stream:
@@ -64,8 +61,7 @@ def read_header(file: Path) -> dict[str, TensorKind]:
 
 
 def check_kinds(found: Mapping[str, TensorKind], expected: Mapping[str, TensorKind], origin: object) -> None:
-    """Raises UserError, with the `origin`, unless the tensors that were found are exactly those that are expected: the
-    same names, shapes and types."""
+    """Raises UserError, with the `origin`, unless names, shapes and types are exactly those expected."""
     for verb, one, other in (("lacks", expected, found), ("has unknown", found, expected)):
         if names := one.keys() - other.keys():
             raise UserError(f"{origin}: {verb} tensor {clipped(repr(min(names)))} (one of {len(names)})")
@@ -75,18 +71,15 @@ def check_kinds(found: Mapping[str, TensorKind], expected: Mapping[str, TensorKi
 
 
 def load_arrays(file: Path, expected: Mapping[str, TensorKind]) -> dict[str, NDArray[Any]]:
-    """The tensors of a file that holds exactly those of `expected`: the same names, shapes and types. Nothing is read
-    before the header is found right. Raises UserError."""
+    """The tensors of a file. Raises UserError, before any is read, unless they have exactly the expected names, shapes
+    and types."""
     check_kinds(read_header(file), expected, file)
     return numpy.load_file(file)
 
 
 def load_tensors(file: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """As `load_arrays`, as tensors of torch. Values of `expected` are not looked at, so they may be on torch's device
-    `meta`.
-
-    The tensors lie in the mapped file, which Windows can't remove meanwhile: what is kept must be a copy.
-    """
+    """Loads as `load_arrays`, into torch tensors. `expected` may be on the device `meta`. The tensors are views of the
+    mapped file, which Windows can't remove meanwhile, so copy those that are kept."""
     from safetensors.torch import load_file
 
     check_kinds(read_header(file), {name: kind_of(tensor) for name, tensor in expected.items()}, file)

@@ -1,4 +1,4 @@
-"""Reading what a stranger may have written: plain files of a bounded size, and JSON that means one thing.
+"""Reading files from untrusted sources: plain files of a bounded size, and JSON without ambiguities.
 
 A link may lead anywhere, opening a pipe may never end, and of two equal keys in JSON the second would silently win.
 """
@@ -6,10 +6,17 @@ A link may lead anywhere, opening a pipe may never end, and of two equal keys in
 import json
 import os
 import stat
+from collections import Counter
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from headway.errors import UserError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from headway.errors import UserError, first_problem
+
+T = TypeVar("T")
+STRICT = ConfigDict(strict=True, extra="forbid")
+"""Converts no types and refuses unknown members."""
 
 LARGEST_FILE = 16 * 2**20
 """Bytes of a file that is read whole; vocabularies of 250,000 pieces have a third of it."""
@@ -18,8 +25,8 @@ LARGEST_JSON = 2**20
 
 
 def plain_size(file: Path) -> int:
-    """The bytes of a file. A link is followed within its folder, as in a volume of Kubernetes, and within the cache of
-    Hugging Face. Raises UserError for what is not there, or no plain file: a folder, a pipe, a link to elsewhere."""
+    """The size of a file in bytes. Follows links within its folder, as in a volume of Kubernetes, and within the cache
+    of Hugging Face. Raises UserError if there is no file, or no plain one: a folder, a pipe, a link to elsewhere."""
     if not leads_within(file, file.parent) and not _is_in_hub_cache(file):
         raise UserError(f"{file}: is a link out of its folder; put the file itself there, for all files with cp -rL")
     try:
@@ -34,7 +41,7 @@ def plain_size(file: Path) -> int:
 
 
 def leads_within(path: Path, folder: Path) -> bool:
-    """Whether what the path leads to, through any links, is below the folder."""
+    """Whether the path, with all links followed, is below the folder."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
@@ -45,7 +52,7 @@ def _is_in_hub_cache(file: Path) -> bool:
 
 
 def read_plain(file: Path, largest: int = LARGEST_FILE) -> bytes:
-    """The whole of a plain file. Raises UserError where it has more than `largest` bytes."""
+    """The content of a plain file. Raises UserError if it has more than `largest` bytes."""
     size = plain_size(file)
     if size > largest:
         raise UserError(f"{file}: has {size:,} bytes, more than the {largest:,} that such a file may have")
@@ -56,13 +63,13 @@ def read_plain(file: Path, largest: int = LARGEST_FILE) -> bytes:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The object that a JSON file holds. Raises UserError."""
+    """The object in a JSON file. Raises UserError."""
     return parse_json(read_plain(file, LARGEST_JSON), file)
 
 
 def parse_json(data: bytes, origin: Path) -> dict[str, Any]:
-    """The object that the UTF-8 text is. Raises UserError, with the `origin`, where it isn't one, where a key stands
-    twice, and for NaN and Infinity."""
+    """The object in JSON text. Raises UserError, with the `origin`, for anything else, for a key that stands twice, and
+    for NaN and Infinity."""
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -70,6 +77,14 @@ def parse_json(data: bytes, origin: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise UserError(f"{origin}: must hold a JSON object")
     return document
+
+
+def parse_record(kind: type[T], document: dict[str, Any], file: Path) -> T:
+    """The object of a JSON file as a `kind`, its types and bounds checked by pydantic. Raises UserError."""
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(document))
+    except ValidationError as error:
+        raise UserError(f"{file}: {clipped(first_problem(error))}") from None
 
 
 def check_version(version: Any, newest: int, file: Path) -> None:
@@ -84,16 +99,15 @@ def check_version(version: Any, newest: int, file: Path) -> None:
 
 
 def clipped(text: str) -> str:
-    """The text, without what is too much for a line."""
+    """The beginning of a text that is too long for a line."""
     return text if len(text) <= 300 else f"{text[:300]}..."
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in members:
-            raise ValueError(f"key {name!r} stands twice")
-        members[name] = value
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"key {name!r} stands twice")
     return members
 
 

@@ -108,7 +108,7 @@ def finish(run: Path, tell: Tell, *, test: CorpusFiles | None = None, minutes: f
     translator = Translator(stored, engine="auto")
     rows: dict[str, str] = {}
     if len(valid.sources) >= FEWEST:
-        valid = valid.some(_affordable(translator, valid, 60 * minutes, max(BEAMS) * len(measured.sources)))
+        valid = valid.some(_affordable_pairs(translator, valid, 60 * minutes, max(BEAMS) * len(measured.sources)))
         options, rows["search"] = choose_search(translator, valid, BEAMS)
         tell(f"search: {rows['search']}")
         stored = replace(stored, decoding={**stored.decoding, **options})
@@ -136,7 +136,7 @@ def finish(run: Path, tell: Tell, *, test: CorpusFiles | None = None, minutes: f
         tell(line)
 
 
-def _affordable(translator: Translator, pairs: UnseenText, seconds: float, others: int) -> int:
+def _affordable_pairs(translator: Translator, pairs: UnseenText, seconds: float, others: int) -> int:
     """The number of validation pairs that there is time for. others: other sentences to translate, counted as greedy
     ones, of which a beam of two takes at most two."""
     few = pairs.some(TRIED).sources
@@ -156,7 +156,7 @@ def choose_search(translator: Translator, pairs: UnseenText, beams: Sequence[int
     for size in beams:
         found = translator.translate(pairs.sources, beam_size=size, n_best=size, length_penalty=0)
         bleu = {
-            penalty: score_translations([_first_by(penalty, one) for one in found], *pairs[1:]).bleu
+            penalty: score_translations([_best_text(penalty, one) for one in found], *pairs[1:]).bleu
             for penalty in (PENALTIES if size > 1 else [default])
         }
         penalty = max(bleu, key=lambda one: (bleu[one], -abs(one - default)))
@@ -167,7 +167,7 @@ def choose_search(translator: Translator, pairs: UnseenText, beams: Sequence[int
     return {"beam_size": beam, "length_penalty": alpha}, f"beam {beam}, length penalty {alpha:g}: {why}"
 
 
-def _first_by(penalty: float, translation: Translation) -> str:
+def _best_text(penalty: float, translation: Translation) -> str:
     """The text with the best score by this length penalty, among the translation and its alternatives."""
 
     def score(one: Translation) -> float:
@@ -213,8 +213,7 @@ def cooldown(run: Path, recipe: Recipe, minutes: float) -> dict[str, Any]:
     if checkpoint is None:
         raise UserError(f"{run}: has no checkpoint yet; train on without --finish")
     step = read_state(checkpoint).progress.step
-    log = run / "log.jsonl"
-    entries = [one for _, _, one in read_log(log) if one and "seconds" in one] if log.is_file() else []
+    entries = [one for _, _, one in read_log(run / "log.jsonl") if one and "seconds" in one]
     steps = [entry for entry in entries if "loss" in entry]
     validations = [entry for entry in entries if "valid_loss" in entry]
     if not steps or not validations:

@@ -16,8 +16,8 @@ from headway.training.processes import Interrupted, StopRequests
 from headway.training.ranks import SingleProcess, join_ranks
 from headway.training.rates import rate_of_step
 from headway.training.reporter import Reporter, RunLog
-from headway.training.run import Run, reached, share_done_and_minutes_left, validate
-from headway.training.run_directory import RunStage, only_trainer, open_stages, removed_where_refused
+from headway.training.run import Run, limit_reached, share_done_and_minutes_left, validate
+from headway.training.run_directory import RunStage, open_stages, remove_if_refused, training_lock
 from headway.training.saving import check_fit_to_keep, keep_model, save_run, stored_model
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
@@ -34,8 +34,8 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
         if not recipe.stages:
             return _train_one(recipe, folder, reporter, ranks)
         if ranks.leads:
-            held.enter_context(only_trainer(folder))
-            held.enter_context(removed_where_refused(folder))
+            held.enter_context(training_lock(folder))
+            held.enter_context(remove_if_refused(folder))
         with ranks.lead_first():
             stages = open_stages(recipe, folder, reporter.line) if ranks.leads else []
         stages, progress = ranks.all_gather([stages])[0], Progress()
@@ -59,7 +59,7 @@ def _train_one(
     translates: bool = True,
 ) -> Progress:
     """Trains a run without stages, or a stage. translates: its model isn't only used to start the next stage."""
-    with only_trainer(folder) if ranks.leads else nullcontext():
+    with training_lock(folder) if ranks.leads else nullcontext():
         run = start(recipe, folder, reporter.line, ranks, reporter.preparing, earlier)
         stop = StopRequests(alone=ranks.count == 1)
         with stop.listening():
@@ -86,7 +86,7 @@ def run_loop(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
         while True:
             asked, minutes = run.ranks.all_reduce_max(stop() or 0, run.minutes())
             signal_number = int(asked)
-            ended_by = reached(options, progress, minutes, epoch_over=upcoming is None)
+            ended_by = limit_reached(options, progress, minutes, epoch_over=upcoming is None)
             at_validation = ended_by or progress.step % run.validate_every == 0
             if at_validation and progress.validated_step < progress.step and not signal_number:
                 if saved == (0, 0):  # a model needs a checkpoint, even if its validation fails

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from pydantic import TypeAdapter
 
 from headway.data.corpus import as_corpus
 from headway.data.lines import Layout
-from headway.data.split_folder import split_corpus
+from headway.data.splitting import split_corpus
 from headway.errors import UserError
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
 from headway.recipe.reading import make_recipe
@@ -28,7 +29,7 @@ from headway.training.finishing import SHARE_OF_END
 from headway.training.loop import take_step
 from headway.training.ranks import SingleProcess
 from headway.training.reporter import Reporter
-from headway.training.run_directory import ASKED, only_trainer, write_recipe
+from headway.training.run_directory import REQUEST, training_lock, write_recipe
 from headway.training.start import start
 
 CHOICES = "choices.txt"
@@ -67,80 +68,74 @@ class RunRequest:
 
     @classmethod
     def read(cls, run: Path) -> RunRequest:
-        return TypeAdapter(cls).validate_python(read_json(run / ASKED))
+        return TypeAdapter(cls).validate_python(read_json(run / REQUEST))
 
 
-def choose_for(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
+def choose_for(request: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
     """Makes the folder of a run, with its text and its recipe, and returns the recipe. began: the start of the minutes,
     by `time.monotonic`. Raises UserError, and then removes a folder that is new."""
     is_new = not run.exists()
-    with only_trainer(run):
+    with training_lock(run):
         try:
-            shutil.rmtree(run / MEASURING, ignore_errors=True)  # of a process that was killed
-            if (run / ASKED).exists():
+            if (run / REQUEST).exists():
                 before = RunRequest.read(run)
-                if any(getattr(before, name) != getattr(asked, name) for name in TEXT_KEYS):
+                if any(getattr(before, name) != getattr(request, name) for name in TEXT_KEYS):
                     shutil.rmtree(run / TEXT, ignore_errors=True)
-            write_json(run / ASKED, asdict(asked))
-            return _choose(asked, run, began, tell)
+            write_json(run / REQUEST, asdict(request))
+            return _choose(request, run, began, tell)
         except UserError:
             if is_new:
                 shutil.rmtree(run)
             raise
 
 
-def _choose(asked: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
-    data = _data(asked, run, tell)
-    section = make_recipe({"data": data}, [*asked.overrides, ENDLESS], "command line").data
+def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
+    data = _data(request, run, tell)
+    section = make_recipe({"data": data}, [*request.overrides, ENDLESS], "command line").data
     text = TrainingText.of([section.files_of(corpus) for corpus in section.corpora])
-
-    def measured(recipe: Recipe) -> TrainingSpeed:
-        try:
-            return measure(recipe, run / MEASURING)
-        finally:
-            shutil.rmtree(run / MEASURING, ignore_errors=True)
-
-    def seconds_left() -> float:
-        return 60 * asked.minutes * (1 - SHARE_OF_END) - (time.monotonic() - began)
-
-    if not is_limited(asked.overrides):
-        tell(f"choosing a recipe for {asked.minutes:g} minutes (--minutes)")
-    choice = choose(data, asked.overrides, text, seconds_left, measured, fast=asked.fast)
+    end = began + 60 * request.minutes * (1 - SHARE_OF_END)
+    if not is_limited(request.overrides):
+        tell(f"choosing a recipe for {request.minutes:g} minutes (--minutes)")
+    try:
+        measured = partial(measure, folder=run / MEASURING)
+        choice = choose(data, request.overrides, text, lambda: end - time.monotonic(), measured, fast=request.fast)
+    finally:
+        shutil.rmtree(run / MEASURING, ignore_errors=True)
     recipe = choice.recipe()
     reasons = [f"{name}: {reason}" for name, reason in choice.reasons.items()]
     for line in reasons:
         tell(line)
     write_file(run / CHOICES, "".join(f"{line}\n" for line in reasons).encode())
     write_recipe(run, recipe)
-    (run / ASKED).unlink()
+    (run / REQUEST).unlink()
     return recipe
 
 
-def _data(asked: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
+def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
     """The section `data` of the recipe, with the parts that are given or set apart."""
-    given = {"source": asked.source, "target": asked.target}
-    section = make_recipe({"data": {"train": given, "valid": given}}, [*asked.overrides, ENDLESS], "command line").data
-    languages = section.source_language, section.target_language
-    if asked.valid_source:
-        return {"train": given, "valid": {"source": asked.valid_source, "target": asked.valid_target}}
-    corpus = replace(as_corpus(list(map(Path, asked.source)), list(map(Path, asked.target))), columns=asked.columns)
-    split = split_corpus(corpus, run / TEXT, languages, document=asked.document, tell=tell)
+    given = {"source": request.source, "target": request.target}
+    document = {"data": {"train": given, "valid": given}}
+    section = make_recipe(document, [*request.overrides, ENDLESS], "command line").data
+    if request.valid_source:
+        return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}}
+    corpus = as_corpus(list(map(Path, request.source)), list(map(Path, request.target)))
+    source, target = languages = section.source_language, section.target_language
+    corpus = replace(corpus, columns=request.columns)
+    split = split_corpus(corpus, run / TEXT, languages, document=request.document, tell=tell)
     tell(split.summary())
-    parts = {"train": split.train, "valid": split.valid, "held_out": split.test}
-    return {
-        **{
-            name: {"source": list(map(str, part.sources)), "target": list(map(str, part.targets))}
-            for name, part in parts.items()
-            if part is not None
-        },
-        "filters": {**FILTERS, "copies": languages[0] != languages[1]},
-        "source_language": languages[0],
-        "target_language": languages[1],
+    parts = (("train", split.train), ("valid", split.valid), ("held_out", split.test))
+    files = {
+        name: {"source": list(map(str, part.sources)), "target": list(map(str, part.targets))}
+        for name, part in parts
+        if part is not None
     }
+    filters = {**FILTERS, "copies": source != target}
+    return {**files, "filters": filters, "source_language": source, "target_language": target}
 
 
 def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
-    """Trains for some seconds in a folder that is made for that. Raises UserError."""
+    """Trains for some seconds in the folder, which it makes anew. Raises UserError."""
+    shutil.rmtree(folder, ignore_errors=True)
     began = time.monotonic()
     run = start(recipe, folder, lambda _: None, SingleProcess())
     before = time.monotonic() - began

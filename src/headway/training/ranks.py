@@ -73,12 +73,27 @@ class SingleProcess:
     @contextmanager
     def lead_first(self) -> Iterator[None]:
         """Runs the block on the first rank, then on the others. They raise LeadFailed if it failed on the first."""
-        yield
+        if not self.leads and any(self.all_reduce_max(0.0)):
+            raise LeadFailed
+        failed = 1.0
+        try:
+            yield
+            failed = 0.0
+        finally:
+            if self.leads:
+                self.all_reduce_max(failed)
 
     @contextmanager
     def watching(self, run: Path) -> Iterator[None]:
         """Raises UserError if another rank is lost while the block runs."""
-        yield
+        try:
+            yield
+        except RuntimeError as error:
+            if self.count == 1 or not _LOST.search(str(error)):
+                raise
+            raise UserError(
+                f"{run}: another process of this training has ended; its last checkpoint is intact, go on with --resume"
+            ) from None
 
 
 class DistributedProcess(SingleProcess):
@@ -113,29 +128,6 @@ class DistributedProcess(SingleProcess):
         together = torch.tensor(values, dtype=torch.float64)
         distributed.all_reduce(together, distributed.ReduceOp.MAX, group=self._patient)
         return tuple(together.tolist())
-
-    @contextmanager
-    def lead_first(self) -> Iterator[None]:
-        if not self.leads and any(self.all_reduce_max(0.0)):
-            raise LeadFailed
-        failed = 1.0
-        try:
-            yield
-            failed = 0.0
-        finally:
-            if self.leads:
-                self.all_reduce_max(failed)
-
-    @contextmanager
-    def watching(self, run: Path) -> Iterator[None]:
-        try:
-            yield
-        except RuntimeError as error:
-            if not _LOST.search(str(error)):
-                raise
-            raise UserError(
-                f"{run}: another process of this training has ended; its last checkpoint is intact, go on with --resume"
-            ) from None
 
 
 def shared_prefix(store: Store, rank: int, ranks: int) -> str:

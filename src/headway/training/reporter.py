@@ -70,20 +70,26 @@ class Reporter:
 
 
 class RunLog(ExitStack):
-    """The log of a run, open for more entries. Removes those of steps after `step` and of validations after
-    `validated_step`, because a resumed run repeats them."""
+    """The log of a run, open for more entries. Removes damaged lines, and entries of steps after `step` and validations
+    after `validated_step`, because a resumed run repeats them."""
 
     def __init__(
         self, run: Path, step: int, validated_step: int, notice: Callable[[str], None], *, tensorboard: bool
     ) -> None:
         super().__init__()
-        _cut(run / "log.jsonl", step, validated_step, notice)
+        log, kept = run / "log.jsonl", dict[tuple[bool, int], bytes]()
+        for number, line, entry in read_log(log):
+            if entry is None:
+                notice(f"warning: {log}, line {number}: is damaged, what it said is lost")
+            elif entry["step"] <= (step if "loss" in entry else validated_step):
+                kept.setdefault(("loss" in entry, entry["step"]), line + b"\n")
+        write_file(log, b"".join(kept.values()))
+        self._file = self.enter_context(open(log, "ab", buffering=0))  # noqa: SIM115
         self._board = None
         if tensorboard:
             from torch.utils.tensorboard import SummaryWriter
 
             self._board = self.enter_context(SummaryWriter(str(run / "tensorboard"), purge_step=step + 1))
-        self._file = self.enter_context(open(run / "log.jsonl", "ab", buffering=0))  # noqa: SIM115
 
     def write(self, entry: dict[str, Any]) -> None:
         """Writes a line, and a point of each curve. Raises UserError if the disk is full."""
@@ -105,28 +111,14 @@ class RunLog(ExitStack):
 
 def read_log(log: Path) -> Iterator[tuple[int, bytes, dict[str, Any] | None]]:
     """Reads the number of each line, the line and its entry; None for a damaged line, or one without a step. An
-    unfinished last line, as a killed process leaves it, is ignored."""
-    for number, line in enumerate(log.read_bytes().split(b"\n")[:-1], 1):
+    unfinished last line, as a killed process leaves it, is ignored. A missing file has no lines."""
+    for number, line in enumerate(log.read_bytes().split(b"\n")[:-1] if log.exists() else [], 1):
         entry = None
         with suppress(ValueError, TypeError, KeyError):
             found = json.loads(line)
             operator.index(found["step"])
             entry = found
         yield number, line, entry
-
-
-def _cut(log: Path, step: int, validated_step: int, notice: Callable[[str], None]) -> None:
-    """Removes all but the entries of steps up to `step` and of validations up to `validated_step`, each once. Damaged
-    lines are named and removed."""
-    if not log.exists():
-        return
-    kept: dict[tuple[bool, int], bytes] = {}
-    for number, line, entry in read_log(log):
-        if entry is None:
-            notice(f"warning: {log}, line {number}: is damaged, what it said is lost")
-        elif entry["step"] <= (step if "loss" in entry else validated_step):
-            kept.setdefault(("loss" in entry, entry["step"]), line + b"\n")
-    write_file(log, b"".join(kept.values()))
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def rate_jumps(before: dict[str, Any], options: TrainingSection, steps_per_epoch
     return not math.isclose(old, new, rel_tol=0.05)
 
 
-def reached(options: TrainingSection, progress: Progress, minutes: float, *, epoch_over: bool) -> str | None:
+def limit_reached(options: TrainingSection, progress: Progress, minutes: float, *, epoch_over: bool) -> str | None:
     """The limit that is reached, such as `training.max_steps=800`. epoch_over: the epoch has no step left."""
     spent = {
         "max_steps": progress.step,

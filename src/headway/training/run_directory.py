@@ -14,22 +14,21 @@ from pydantic import ValidationError
 from headway.errors import UserError
 from headway.recipe.reading import MARK, changed_keys, check_name, flattened, is_run, load_recipe
 from headway.recipe.recipe import Recipe, stage_folder
-from headway.storage.atomic import remove_leftovers, write_file
-from headway.storage.locks import try_lock
+from headway.storage.atomic import remove_leftovers, try_lock, write_file
 from headway.storage.steps import step_folders
 from headway.training.checkpoint import State, last_checkpoint
 
-ASKED = "choosing.json"
+REQUEST = "choosing.json"
 """The file with the request of a run whose recipe isn't chosen yet (`training.own_text`)."""
 
 
-def is_asked(folder: Path) -> bool:
+def has_request(folder: Path) -> bool:
     """Whether the folder has a run without a recipe yet."""
-    return (folder / ASKED).is_file()
+    return (folder / REQUEST).is_file()
 
 
 @contextmanager
-def only_trainer(run: Path, doing: str = "trains") -> Iterator[None]:
+def training_lock(run: Path, doing: str = "trains") -> Iterator[None]:
     """Makes the folder and locks it as long as this process lives. Raises UserError if another process has the lock.
     Windows and some file systems have no such locks. doing: what the other process does, for the message."""
     check_name(run)
@@ -54,7 +53,7 @@ def refuse_used_folder(run: Path) -> None:
         raise UserError(f"{run}: is a file, the run directory can't be made there")
     if has_begun(run):
         raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --output")
-    if not is_run(run) and not is_asked(run) and any(run.iterdir()):
+    if not is_run(run) and not has_request(run) and any(run.iterdir()):
         raise UserError(f"{run}: is not empty and holds no run; choose another --output")
 
 
@@ -85,7 +84,7 @@ def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
 
 
 @contextmanager
-def removed_where_refused(run: Path) -> Iterator[None]:
+def remove_if_refused(run: Path) -> Iterator[None]:
     """Removes the run directory if a UserError ends the block before it has more than its recipe."""
     try:
         yield

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import torch
 
-from headway.data.journal import Show
-from headway.data.prepare import Notice, prepare, tell_changes
+from headway.data.prepare import Notice, Show, prepare, tell_changes
 from headway.data.prepared import PreparedData, read_prepared_for
 from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.errors import UserError
@@ -36,7 +35,7 @@ from headway.training.checkpoint import (
 from headway.training.optim import make_optimizers
 from headway.training.ranks import SingleProcess
 from headway.training.run import Run, rate_jumps
-from headway.training.run_directory import RunStage, check_same_run, open_run, removed_where_refused, write_recipe
+from headway.training.run_directory import RunStage, check_same_run, open_run, remove_if_refused, write_recipe
 from headway.training.saving import remove_models_after, write_best
 from headway.training.synthetic import check_synthetic, write_synthetic
 
@@ -67,7 +66,7 @@ def start(
         if ranks.leads:
             write_recipe(folder, recipe)
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
-        with removed_where_refused(folder) if ranks.leads else nullcontext():
+        with remove_if_refused(folder) if ranks.leads else nullcontext():
             initial = load_initial_model(recipe, config, notice) if state is None else None
             data = _data(recipe, folder, config, notice, initial, state, show)
         if ranks.leads and (state is not None or recipe.data.prepared is not None):
@@ -183,9 +182,8 @@ def inherited_flops(recipe: Recipe, earlier: Sequence[RunStage] = ()) -> float |
     paths = [*(path for path in _made_with(recipe) if path not in before), *(stage.folder for stage in earlier[-1:])]
     if not all(path.exists() for path in paths):
         return None
-    work = list({model_fingerprint(path): _flops_of(path) for path in paths}.values())
-    known = [flops for flops in work if flops is not None]
-    return sum(known) if len(known) == len(work) else None
+    work = {model_fingerprint(path): _flops_of(path) for path in paths}.values()
+    return None if None in work else sum(filter(None, work))
 
 
 def _made_with(recipe: Recipe) -> list[Path]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.decoding.by_length import batches_by_length
-from headway.storage.aligner import Aligner
+from headway.storage.model_info import Aligner
 from headway.translator.reading import Floats, Reader, padded
 
 WEIGHTS_AT_ONCE = 1 << 23

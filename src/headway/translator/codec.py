@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headway.decoding import Phrase
 from headway.errors import UserError
-from headway.storage.model_directory import ModelInfo
+from headway.storage.model_info import ModelInfo
 from headway.storage.untrusted import clipped
 from headway.text.characters import is_blank, is_too_long, is_unicode
 from headway.text.tokenizer import UNK_ID, Tokenizer, language_tag

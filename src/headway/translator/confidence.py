@@ -15,7 +15,7 @@ from headway.decoding.by_length import batches_by_length
 from headway.errors import UserError
 from headway.evaluation import sentence_chrf
 from headway.storage import ModelInfo
-from headway.storage.calibration import FEATURES, Calibration
+from headway.storage.model_info import FEATURES, Calibration
 from headway.text.domain import learn_domain
 from headway.translator.reading import Reader, padded
 from headway.translator.translation import Translation, with_alternatives

@@ -23,9 +23,8 @@ from typing import IO, Any
 from headway.data.compressed import compress
 from headway.data.lines import Line, chunks
 from headway.errors import UserError
-from headway.storage.atomic import TEMPORARY_SUFFIX, sync, write_json
+from headway.storage.atomic import TEMPORARY_SUFFIX, sync, try_lock, write_json
 from headway.storage.changes import first_change
-from headway.storage.locks import try_lock
 from headway.storage.untrusted import read_json
 from headway.translator.lines import Written
 

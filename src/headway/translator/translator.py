@@ -90,6 +90,11 @@ class Translator:
         model, *others = (read_model(Path(one)) for one in (path, *ensemble))
         return cls(model, device=device, precision=precision, ensemble=others, engine=engine)
 
+    def __repr__(self) -> str:
+        languages = f"{self.info.source_language} -> {self.info.target_language}"
+        size = f"{self.info.num_parameters:,} parameters"
+        return f"Translator({languages}, {size}, {self.engine} in {self.engines.precision} on {self.device})"
+
     @property
     def engine(self) -> EngineName:
         """`torch` or `ctranslate2`: the engine that translates, unless it can't do what is asked."""

@@ -1,4 +1,4 @@
-"""Our model as a directory of Hugging Face, checked there."""
+"""Exports a model as a directory of Hugging Face, and checks it with the package."""
 
 import logging
 import warnings
@@ -24,7 +24,7 @@ from headway.storage.atomic import write_directory, write_json
 from headway.storage.untrusted import clipped
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, fingerprint
 
-ARCHITECTURES = {"marian": "MarianMTModel", "pegasus": "PegasusForConditionalGeneration"}
+ARCHITECTURES = {"post": "MarianMTModel", "pre": "PegasusForConditionalGeneration"}
 
 
 def export_huggingface(stored: StoredModel, output: Path) -> None:
@@ -34,17 +34,19 @@ def export_huggingface(stored: StoredModel, output: Path) -> None:
     _check_exportable(stored)
     with write_directory(output) as folder:
         _save_tokenizer(stored, folder)
-        write_json(folder / names.CONFIG_FILE, _their_config(stored))
-        write_json(folder / names.GENERATION_FILE, _their_generation(stored))
-        save_file(_their_weights(stored.model), folder / names.WEIGHTS_FILE, metadata={"format": "pt"})
-        (folder / names.CARD_FILE).write_text(_card(stored), encoding="utf-8")
+        write_json(folder / names.CONFIG_FILE, _config_document(stored.model.config))
+        write_json(folder / names.GENERATION_FILE, _generation_document(stored))
+        save_file(_renamed_weights(stored.model), folder / names.WEIGHTS_FILE, metadata={"format": "pt"})
+        card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+        card = card.format(**vars(stored), longest=stored.model.config.max_length - 1)
+        (folder / names.CARD_FILE).write_text(card, encoding="utf-8")
         with _quiet(transformers):
             check_faithful(stored, HuggingFaceModel(stored, folder), "Hugging Face Transformers")
             _check_tokenizer(stored, folder, transformers)
 
 
 def import_transformers() -> Any:
-    """The package. Raises UserError where it isn't installed."""
+    """The package. Raises UserError if it isn't installed."""
     try:
         import transformers
     except ImportError:
@@ -70,21 +72,18 @@ def _check_exportable(stored: StoredModel) -> None:
         )
 
 
-def _their_config(stored: StoredModel) -> dict[str, Any]:
-    config = stored.model.config
-    [model_type] = [name for name, norm in names.NORMS.items() if norm == config.norm]
+def _config_document(config: ModelConfig) -> dict[str, Any]:
+    fields = {name: getattr(config, field) for field, name in names.SAME_FIELDS.items()}
+    for field, name in names.DECODER_FIELDS.items():
+        fields[name] = getattr(config, f"decoder_{field}") or getattr(config, field)
     return {
-        "architectures": [ARCHITECTURES[model_type]],
-        "model_type": model_type,
+        "architectures": [ARCHITECTURES[config.norm]],
+        "model_type": next(name for name, norm in names.NORMS.items() if norm == config.norm),
         "vocab_size": config.source_vocab_size,
         "decoder_vocab_size": config.target_vocab_size,
         "share_encoder_decoder_embeddings": config.share_embeddings == "all",
         "tie_word_embeddings": config.share_embeddings != "none",
-        **{theirs: getattr(config, ours) for ours, theirs in names.SAME_FIELDS.items()},
-        **{
-            theirs: getattr(config, f"decoder_{ours}") or getattr(config, ours)
-            for ours, theirs in names.DECODER_FIELDS.items()
-        },
+        **fields,
         "activation_function": config.activation,
         "scale_embedding": True,
         "is_encoder_decoder": True,
@@ -103,9 +102,9 @@ def _control_ids(config: ModelConfig) -> dict[str, int]:
     }
 
 
-def _their_generation(stored: StoredModel) -> dict[str, Any]:
+def _generation_document(stored: StoredModel) -> dict[str, Any]:
     config, options = stored.model.config, SearchOptions(**stored.decoding)
-    longest = config.max_length - 1 if options.max_length is None else min(options.max_length, config.max_length - 1)
+    longest = min(options.max_length or config.max_length, config.max_length - 1)
     return {
         **_control_ids(config),
         "suppress_tokens": never_generated(stored),
@@ -124,50 +123,21 @@ def _save_tokenizer(stored: StoredModel, folder: Path) -> None:
         (folder / f"{side}.spm").write_bytes(tokenizer.to_bytes())
         if side == "source" or not joint:
             write_json(folder / names.VOCABULARY_FILES[side], {piece: id_ for id_, piece in enumerate(pieces)})
-    write_json(
-        folder / names.TOKENIZER_FILE,
-        {
-            "tokenizer_class": "MarianTokenizer",
-            "source_lang": stored.source_language,
-            "target_lang": stored.target_language,
-            "separate_vocabs": not joint,
-            **dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), CONTROL_PIECES, strict=True)),
-            "model_max_length": stored.model.config.max_length,
-            "split_special_tokens": True,  # a control symbol that stands in a text is text
-            "clean_up_tokenization_spaces": False,
-        },
-    )
-
-
-def _card(stored: StoredModel) -> str:
-    config = stored.model.config
-    return f"""---
-library_name: transformers
-pipeline_tag: translation
----
-
-# Translation from {stored.source_language} to {stored.target_language}
-
-A Transformer (Vaswani et al., 2017), exported by headway. When it was exported, it gave the same scores and the same
-greedy translations as in headway.
-
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(FOLDER)
-    model = AutoModelForSeq2SeqLM.from_pretrained(FOLDER)
-    batch = tokenizer([TEXT], return_tensors="pt", padding=True)
-    print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
-
-Texts may have {config.max_length - 1} tokens. `length_penalty` has another formula here than in headway, so a beam
-search may prefer a longer or a shorter translation; with `length_penalty=0` the two are equal.
-
-## The card of the model
-
-{stored.card}"""
+    document = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": stored.source_language,
+        "target_lang": stored.target_language,
+        "separate_vocabs": not joint,
+        **dict(zip(("pad_token", "unk_token", "bos_token", "eos_token"), CONTROL_PIECES, strict=True)),
+        "model_max_length": stored.model.config.max_length,
+        "split_special_tokens": True,  # a control symbol that stands in a text is text
+        "clean_up_tokenization_spaces": False,
+    }
+    write_json(folder / names.TOKENIZER_FILE, document)
 
 
 class HuggingFaceModel:
-    """What was exported. Raises UserError where the package isn't installed."""
+    """An exported model, run by transformers. Raises UserError if the package isn't installed."""
 
     def __init__(self, stored: StoredModel, folder: Path) -> None:
         transformers = import_transformers()
@@ -178,7 +148,7 @@ class HuggingFaceModel:
     def translate(self, source: list[int], max_length: int) -> list[int]:
         options = {"num_beams": 1, "do_sample": False, "no_repeat_ngram_size": 0, "max_new_tokens": max_length + 1}
         [found] = self._model.generate(**self._inputs(source), **options).tolist()
-        return found[1 : found.index(self._end, 1)]  # the last one is <eos>, by force where need be
+        return found[1 : found.index(self._end, 1)]  # the last one is <eos>, by force if necessary
 
     @torch.inference_mode()
     def score(self, source: list[int], target: list[int]) -> list[float]:
@@ -193,15 +163,15 @@ class HuggingFaceModel:
 
 def _check_tokenizer(stored: StoredModel, folder: Path, transformers: Any) -> None:
     """Raises UserError unless texts of the vocabulary's own words have the same ids, and come back the same."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    for mine, side in ((stored.source_tokenizer, "text"), (stored.target_tokenizer, "text_target")):
-        words = [word for piece in mine.vocabulary if (word := piece.removeprefix("▁")).isalnum()]
-        words = [word for word in words if UNK_ID not in mine.encode(word)]
+    exported = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    for tokenizer, side in ((stored.source_tokenizer, "text"), (stored.target_tokenizer, "text_target")):
+        words = [word for piece in tokenizer.vocabulary if (word := piece.removeprefix("▁")).isalnum()]
+        words = [word for word in words if UNK_ID not in tokenizer.encode(word)]
         for start in range(0, len(words), 100):
             text = " ".join(words[start : start + 100])
-            wanted = mine.encode(text)
-            found = tokenizer(**{side: text}, truncation=False)["input_ids"][:-1]
-            if found != wanted or (side == "text_target" and tokenizer.decode(found) != mine.decode(wanted)):
+            wanted = tokenizer.encode(text)
+            found = exported(**{side: text}, truncation=False)["input_ids"][:-1]
+            if found != wanted or (side == "text_target" and exported.decode(found) != tokenizer.decode(wanted)):
                 raise UserError(
                     f"Hugging Face's tokenizer splits {clipped(text)!r} otherwise than headway's; nothing was "
                     "exported. Is this a version that headway was tested with?"
@@ -210,7 +180,7 @@ def _check_tokenizer(stored: StoredModel, folder: Path, transformers: Any) -> No
 
 @contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    """No progress bars of the package, and nothing on standard error that is not an error."""
+    """Hides the package's progress bars, warnings and messages that are not errors."""
     log = transformers.utils.logging
     verbosity, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity(logging.ERROR)
@@ -225,12 +195,12 @@ def _quiet(transformers: Any) -> Iterator[None]:
             log.enable_progress_bar()
 
 
-def _their_weights(model: Transformer) -> dict[str, Tensor]:
+def _renamed_weights(model: Transformer) -> dict[str, Tensor]:
     config, order = model.config, names.sines_first(model.config.d_model)
-    ours = {name: parameter.detach().cpu() for name, parameter in model.named_parameters(remove_duplicate=False)}
+    parameters = {name: parameter.detach().cpu() for name, parameter in model.named_parameters(remove_duplicate=False)}
     weights = {
-        name: ours[mine] if residual is None else ours[mine].index_select(residual, order)
-        for mine, (name, residual) in names.weight_names(config).items()
+        name: parameters[own] if residual is None else parameters[own].index_select(residual, order)
+        for own, (name, residual) in names.weight_names(config).items()
     }
     for one, *copies in names.embedding_matrices(config.share_embeddings == "all", config.share_embeddings != "none"):
         for copy in copies:

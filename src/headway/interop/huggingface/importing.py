@@ -1,4 +1,4 @@
-"""A directory of Hugging Face, anybody's, as a model of ours. Nothing of it is run, and the package isn't needed."""
+"""Imports a Hugging Face directory, without running any of its code or needing the package."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -28,91 +28,103 @@ from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_ID, is_tag
 
 DEFAULTS = {"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True}
-"""What a config.json means where it says nothing: older ones don't."""
-IDS = ("pad_token_id", "eos_token_id", "decoder_start_token_id")
+"""Fields that an older config.json may lack."""
 SINUSOID_TOLERANCE = 1e-2
-"""How far stored sinusoids may be from the paper's: they may be bf16."""
+"""Maximum difference between stored sinusoids and the paper's: they may be bf16."""
 _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s>"}
-"""Of MarianTokenizer, with its defaults."""
+"""Defaults of MarianTokenizer."""
 
 
 def read_huggingface(folder: Path) -> StoredModel:
-    """The model in a Hugging Face directory, which may be anybody's: Marian's, or one that `export_huggingface` wrote.
-    Nothing of it is run. Raises UserError."""
-    theirs = _read_their_config(folder)
+    """The model in a Hugging Face directory, Marian's or one by `export_huggingface`, which need not be trusted. Raises
+    UserError."""
+    hf = _read_config(folder)
     options = _read_optional(folder / names.TOKENIZER_FILE)
-    source, target = _read_sides(folder, theirs, options)
-    kinds = _read_weight_kinds(folder)
-    config = _our_config(theirs, source, target, BIAS in kinds or bool(target.invented), folder)
-    weights = _read_weights(folder / names.WEIGHTS_FILE, kinds, config, theirs)
+    source, target = _read_sides(folder, hf, options)
+    weights_file, pickle = folder / names.WEIGHTS_FILE, folder / "pytorch_model.bin"
+    if not os.path.lexists(weights_file) and os.path.lexists(pickle):
+        raise UserError(
+            f"{pickle}: is a pickle, which runs its author's code; if you trust it, make "
+            "model.safetensors of it: MarianMTModel.from_pretrained(DIR).save_pretrained(DIR) of transformers"
+        )
+    kinds = read_header(weights_file)
+    config = _model_config(hf, source, target, BIAS in kinds or bool(target.invented), folder)
+    weights = _read_weights(weights_file, kinds, config, hf)
     model = Transformer(config)
-    load_named_weights(model, _our_weights(model, weights, source, target), str(folder / names.WEIGHTS_FILE))
+    load_named_weights(model, _renamed_weights(model, weights, source, target), str(weights_file))
     languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
+    card = folder / names.CARD_FILE
+    text = read_plain(card).decode("utf-8", errors="replace") if os.path.lexists(card) else "It came without one.\n"
     return StoredModel(
         model=model.eval(),
         source_tokenizer=source.tokenizer,
         target_tokenizer=target.tokenizer,
         source_language=languages[0],
         target_language=languages[1],
-        decoding=_our_decoding({**theirs, **_read_optional(folder / names.GENERATION_FILE)}, config),
-        card=_imported_card(folder, *languages),
+        decoding=_decoding_options({**hf, **_read_optional(folder / names.GENERATION_FILE)}, config),
+        card=f"""# Translation from {languages[0]} to {languages[1]}
+
+Imported by headway from a Hugging Face directory, whose card follows.
+
+{text}""",
     )
 
 
 def import_huggingface(folder: Path, output: Path) -> None:
-    """Writes a Hugging Face Marian directory as a model directory of ours. Raises UserError."""
+    """Writes a Hugging Face directory as a model directory. Raises UserError."""
     save_model(output, read_huggingface(folder))
 
 
 class _Side(NamedTuple):
-    """A tokenizer of ours, made of one of theirs."""
+    """The tokenizer of one side, with headway's ids."""
 
     tokenizer: SubwordTokenizer
     rows: list[int]
-    """For each id of ours the id of theirs whose embedding it has."""
+    """For each id Hugging Face's id whose embedding it has."""
     invented: list[int]
-    """Ids of ours that their vocabulary has not."""
+    """Ids that Hugging Face's vocabulary lacks."""
 
 
-def _read_their_config(folder: Path) -> dict[str, Any]:
+def _read_config(folder: Path) -> dict[str, Any]:
     file = folder / names.CONFIG_FILE
-    theirs = {**DEFAULTS, **read_json(file)}
-    if not theirs.get("decoder_vocab_size") or theirs["share_encoder_decoder_embeddings"]:
-        theirs["decoder_vocab_size"] = theirs.get("vocab_size")
+    hf = {**DEFAULTS, **read_json(file)}
+    if not hf.get("decoder_vocab_size") or hf["share_encoder_decoder_embeddings"]:
+        hf["decoder_vocab_size"] = hf.get("vocab_size")
     for name, known in {"model_type": names.NORMS, "activation_function": names.ACTIVATIONS}.items():
-        if theirs.get(name) not in list(known):
-            raise UserError(f"{file}: {name} {clipped(repr(theirs.get(name)))} is none of ours: {', '.join(known)}")
-    for name in ("vocab_size", "decoder_vocab_size", *IDS):
-        if type(theirs.get(name)) is not int:
-            raise UserError(f"{file}: {name} is {clipped(repr(theirs.get(name)))}, it should be one number")
-    if theirs.get("scale_embedding") is not True:
-        raise UserError(f"{file}: scale_embedding is not true, but our embeddings are scaled by sqrt(d_model)")
-    if lacking := {*names.SAME_FIELDS.values(), *names.DECODER_FIELDS.values()} - theirs.keys():
+        if hf.get(name) not in list(known):
+            raise UserError(f"{file}: {name} {clipped(repr(hf.get(name)))} is none of headway's: {', '.join(known)}")
+    for name in ("vocab_size", "decoder_vocab_size", "pad_token_id", "eos_token_id", "decoder_start_token_id"):
+        if type(hf.get(name)) is not int:
+            raise UserError(f"{file}: {name} is {clipped(repr(hf.get(name)))}, it should be one number")
+    if hf.get("scale_embedding") is not True:
+        raise UserError(f"{file}: scale_embedding is not true, but headway scales embeddings by sqrt(d_model)")
+    if lacking := {*names.SAME_FIELDS.values(), *names.DECODER_FIELDS.values()} - hf.keys():
         raise UserError(f"{file}: lacks {min(lacking)}")
-    return theirs
+    return hf
 
 
 def _read_optional(file: Path) -> dict[str, Any]:
-    """A JSON file that need not be there."""
+    """A JSON file that may be missing."""
     return read_json(file) if os.path.lexists(file) else {}
 
 
-def _read_sides(folder: Path, theirs: Mapping[str, Any], options: Mapping[str, Any]) -> list[_Side]:
-    """The source's and the target's."""
+def _read_sides(folder: Path, hf: Mapping[str, Any], options: Mapping[str, Any]) -> list[_Side]:
+    """Reads the tokenizers of source and target. options: tokenizer_config.json."""
     models = [read_plain(folder / f"{side}.spm") for side in ("source", "target")]
-    tokens = [_token(options, name, default) for name, default in _SPECIAL_TOKENS.items()]
+    given = [options.get(name, default) for name, default in _SPECIAL_TOKENS.items()]
+    tokens = [str(token.get("content") if isinstance(token, dict) else token) for token in given]
     separate = options.get("separate_vocabs") is True
     files = [names.VOCABULARY_FILES[side] for side in ("source", "target" if separate else "source")]
     source, target = (
-        _read_vocabulary(folder / file, theirs[size], tokens)
+        _read_vocabulary(folder / file, hf[size], tokens)
         for file, size in zip(files, ("vocab_size", "decoder_vocab_size"), strict=True)
     )
     pad, unk, eos = map(target.index, tokens)
-    if (pad, eos) != (theirs["pad_token_id"], theirs["eos_token_id"]):
+    if (pad, eos) != (hf["pad_token_id"], hf["eos_token_id"]):
         raise UserError(
             f"{folder}: pad_token_id and eos_token_id of config.json are not the tokenizer's, {pad} and {eos}"
         )
-    start = theirs["decoder_start_token_id"]
+    start = hf["decoder_start_token_id"]
     if not 0 <= start < len(target):
         raise UserError(f"{folder / names.CONFIG_FILE}: decoder_start_token_id {start} is not in the vocabulary")
     controls = pad, unk, None if start in (pad, eos) else start, eos
@@ -124,7 +136,7 @@ def _read_sides(folder: Path, theirs: Mapping[str, Any], options: Mapping[str, A
             sides = _renumbered(models, target, controls)
     except UserError as error:
         raise UserError(f"{folder}: its tokenizer can't be imported: {error}") from None
-    if theirs["share_encoder_decoder_embeddings"] and sides[0].rows != sides[1].rows:
+    if hf["share_encoder_decoder_embeddings"] and sides[0].rows != sides[1].rows:
         raise UserError(f"{folder}: its vocabularies are separate, but its embeddings are shared")
     return sides
 
@@ -143,24 +155,18 @@ def _read_vocabulary(file: Path, size: int, tokens: Sequence[str]) -> list[str]:
     return sorted(ids, key=ids.__getitem__)
 
 
-def _token(options: Mapping[str, Any], name: str, default: str) -> str:
-    """A special token of the tokenizer, which stands there as text, or as an object with its text."""
-    token = options.get(name, default)
-    return str(token.get("content") if isinstance(token, dict) else token)
-
-
 def _renumbered(
     models: Sequence[bytes], pieces: Sequence[str], controls: tuple[int, int, int | None, int]
 ) -> list[_Side]:
-    """The sides whose sentencepiece models share one vocabulary. Pieces that a model finds in text and their vocabulary
-    lacks have the row of <unk>. controls: their ids of our control symbols, None for a <sos> that they have not:
-    decoding starts at another one, or the side is the source."""
+    """The sides whose sentencepiece models share one vocabulary. Pieces of a model that the vocabulary lacks have the
+    row of <unk>. controls: the ids of <pad>, <unk>, <sos> and <eos> in the vocabulary. <sos> is None if decoding starts
+    with another one, and for the source."""
     pad, unk, start, eos = controls
     given = [id_ for id_ in controls if id_ is not None]
     if len(set(given)) < len(given):
         raise UserError("its <unk> is one of its other control symbols")
-    ours = (pad, unk, eos) == (PAD_ID, UNK_ID, EOS_ID) and start in (None, BOS_ID)
-    if ours and tuple(pieces[: len(CONTROL_PIECES)]) == CONTROL_PIECES:
+    same_ids = (pad, unk, eos) == (PAD_ID, UNK_ID, EOS_ID) and start in (None, BOS_ID)
+    if same_ids and tuple(pieces[: len(CONTROL_PIECES)]) == CONTROL_PIECES:
         sides = [_Side(SubwordTokenizer(model), list(range(len(pieces))), []) for model in models]
         if all(side.tokenizer.vocabulary[len(CONTROL_PIECES) :] == pieces[len(CONTROL_PIECES) :] for side in sides):
             return sides
@@ -176,50 +182,38 @@ def _renumbered(
     return [_Side(SubwordTokenizer(renumbered(model, symbols, vocabulary)), rows, invented) for model in models]
 
 
-def _our_config(
-    theirs: Mapping[str, Any], source: _Side, target: _Side, output_bias: bool, folder: Path
-) -> ModelConfig:
-    fields = {ours: theirs[name] for ours, name in names.SAME_FIELDS.items()}
-    for ours, name in names.DECODER_FIELDS.items():
-        fields[f"decoder_{ours}"] = None if theirs[name] == fields[ours] else theirs[name]
-    shared, tied = theirs["share_encoder_decoder_embeddings"], theirs["tie_word_embeddings"]
-    start = {theirs["pad_token_id"]: PAD_ID, theirs["eos_token_id"]: EOS_ID}
+def _model_config(hf: Mapping[str, Any], source: _Side, target: _Side, output_bias: bool, folder: Path) -> ModelConfig:
+    fields = {field: hf[name] for field, name in names.SAME_FIELDS.items()}
+    for field, name in names.DECODER_FIELDS.items():
+        fields[f"decoder_{field}"] = None if hf[name] == fields[field] else hf[name]
+    shared, tied = hf["share_encoder_decoder_embeddings"], hf["tie_word_embeddings"]
+    start = {hf["pad_token_id"]: PAD_ID, hf["eos_token_id"]: EOS_ID}
     try:
         return ModelConfig(
             source_vocab_size=source.tokenizer.vocab_size,
             target_vocab_size=target.tokenizer.vocab_size,
             **fields,
-            activation=names.ACTIVATIONS[theirs["activation_function"]],
-            norm=names.NORMS[theirs["model_type"]],
+            activation=names.ACTIVATIONS[hf["activation_function"]],
+            norm=names.NORMS[hf["model_type"]],
             share_embeddings=("all" if shared else "decoder") if tied else "none",
             output_bias=output_bias,
-            bos_id=start.get(theirs["decoder_start_token_id"], BOS_ID),
+            bos_id=start.get(hf["decoder_start_token_id"], BOS_ID),
         )
     except ValueError as error:
         raise UserError(f"{folder / names.CONFIG_FILE}: {clipped(str(error))}") from None
 
 
-def _read_weight_kinds(folder: Path) -> dict[str, TensorKind]:
-    file, pickle = folder / names.WEIGHTS_FILE, folder / "pytorch_model.bin"
-    if not os.path.lexists(file) and os.path.lexists(pickle):
-        raise UserError(
-            f"{pickle}: is a pickle, which runs its author's code; where you trust it, make "
-            "model.safetensors of it: MarianMTModel.from_pretrained(DIR).save_pretrained(DIR) of transformers"
-        )
-    return read_header(file)
-
-
 def _read_weights(
-    file: Path, found: Mapping[str, TensorKind], config: ModelConfig, theirs: Mapping[str, Any]
+    file: Path, found: Mapping[str, TensorKind], config: ModelConfig, hf: Mapping[str, Any]
 ) -> dict[str, Tensor]:
-    """Their weights by their names, in fp32. A matrix of embeddings or output layer is there under all of its names;
-    one of them in the file is enough."""
-    ours = weight_shapes(config)
-    shapes = {name: ours[mine] for mine, (name, _) in names.weight_names(config).items() if mine in ours}
+    """The weights by Hugging Face's names, in fp32. A matrix of embeddings or output layer has all of its names; one of
+    them in the file is enough."""
+    known = weight_shapes(config)
+    shapes = {name: known[own] for own, (name, _) in names.weight_names(config).items() if own in known}
     sizes = {SHARED: "vocab_size", SOURCE: "vocab_size", TARGET: "decoder_vocab_size", OUTPUT: "decoder_vocab_size"}
-    matrices = names.embedding_matrices(theirs["share_encoder_decoder_embeddings"], theirs["tie_word_embeddings"])
-    optional = {name: (theirs[sizes[name]], config.d_model) for name in chain(*matrices)}
-    optional |= {BIAS: (1, theirs["decoder_vocab_size"])}
+    matrices = names.embedding_matrices(hf["share_encoder_decoder_embeddings"], hf["tie_word_embeddings"])
+    optional = {name: (hf[sizes[name]], config.d_model) for name in chain(*matrices)}
+    optional |= {BIAS: (1, hf["decoder_vocab_size"])}
     optional |= dict.fromkeys(POSITIONS, (config.max_length, config.d_model))
     shapes |= optional
     for name, kind in found.items():
@@ -244,23 +238,26 @@ def _read_weights(
     return weights
 
 
-def _our_weights(model: Transformer, theirs: Mapping[str, Tensor], source: _Side, target: _Side) -> dict[str, Tensor]:
+def _renamed_weights(
+    model: Transformer, hf_weights: Mapping[str, Tensor], source: _Side, target: _Side
+) -> dict[str, Tensor]:
+    """The weights by headway's names, with rows and channels in headway's order."""
     order = names.sines_first(model.config.d_model).argsort()
     rows = {SOURCE: source.rows, TARGET: target.rows, OUTPUT: target.rows}
-    weights = {**theirs, **{name: theirs[name][of_ours] for name, of_ours in rows.items()}}
+    weights = {**hf_weights, **{name: hf_weights[name][ids] for name, ids in rows.items()}}
     if model.output.bias is not None:
-        weights[BIAS] = theirs[BIAS][0][target.rows] if BIAS in theirs else torch.zeros(len(target.rows))
+        weights[BIAS] = hf_weights[BIAS][0][target.rows] if BIAS in hf_weights else torch.zeros(len(target.rows))
         weights[BIAS][target.invented] = IMPOSSIBLE
-    ours = {
-        mine: weights[name] if residual is None else weights[name].index_select(residual, order)
-        for mine, (name, residual) in names.weight_names(model.config).items()
+    found = names.weight_names(model.config)
+    return {
+        own: weights[name] if residual is None else weights[name].index_select(residual, order)
+        for own, (name, residual) in ((own, found[own]) for own, _ in model.named_parameters())
     }
-    return {name: ours[name] for name, _ in model.named_parameters()}
 
 
-def _our_decoding(theirs: Mapping[str, Any], config: ModelConfig) -> dict[str, Any]:
-    """Search options from their generation_config.json, or from config.json, where older versions have them."""
-    options = {ours: theirs[name] for ours, name in names.SEARCH_OPTIONS.items() if theirs.get(name) is not None}
+def _decoding_options(hf: Mapping[str, Any], config: ModelConfig) -> dict[str, Any]:
+    """Search options from generation_config.json, or from config.json, where older versions have them."""
+    options = {option: hf[name] for option, name in names.SEARCH_OPTIONS.items() if hf.get(name) is not None}
     try:
         SearchOptions(**options)
         if "length_penalty" in options:
@@ -272,13 +269,3 @@ def _our_decoding(theirs: Mapping[str, Any], config: ModelConfig) -> dict[str, A
     except UserError as error:
         raise UserError(f"{names.GENERATION_FILE}: {clipped(str(error))}") from None
     return options
-
-
-def _imported_card(folder: Path, source_language: str, target_language: str) -> str:
-    file = folder / names.CARD_FILE
-    card = read_plain(file).decode("utf-8", errors="replace") if os.path.lexists(file) else "It came without one.\n"
-    return f"""# Translation from {source_language} to {target_language}
-
-Imported by headway from a Hugging Face directory, whose card follows.
-
-{card}"""

@@ -1,6 +1,6 @@
 // What a head does, in numbers: where it looks, and how sharply, as in insight/maps.py. docs/record.md defines the measures.
 
-/** layers: weights of each layer, of shape (heads, query, key), <eos> last; aligner: as storage/aligner.py has it; without:
+/** layers: weights of each layer, of shape (heads, query, key), <eos> last; aligner: as storage/model_info.py has it; without:
  * the layer and the number of a head that has no say, or null. -> of each target token its source token; null: it is
  * aligned with nothing */
 export function alignment(layers, { layer, head, shifted, eos_is_nothing: eosIsNothing }, without = null) {

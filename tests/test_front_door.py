@@ -1,0 +1,37 @@
+"""`import headway`: the names that it shows, what they say they are, and training from Python."""
+
+import pytest
+
+import headway
+from tests.translator.test_translator import translator
+
+
+def test_names_of_the_front_door():
+    shown = [name for name in dir(headway) if not name.startswith("_")]
+    assert shown == ["ModelConfig", "Transformer", "Translator", "train"]
+    assert [getattr(headway, name).__name__ for name in shown] == shown
+    with pytest.raises(AttributeError, match="Colour"):
+        _ = headway.Colour
+
+
+def test_each_says_what_it_is():
+    door = translator()
+    count = sum(parameter.numel() for parameter in door.model.parameters())
+    assert repr(door) == f"Translator(en -> en, {count:,} parameters, torch in fp32 on cpu)"
+    assert f"\n  {count:,} parameters\n" in repr(door.model)
+    assert f"d_model={door.model.config.d_model}" in repr(door.model.config)
+
+
+def test_training_from_python_is_the_command(tmp_path):
+    """With the arguments of the command line, by their names; what it returns is the run directory."""
+    for side, text in (("de", "ein Hund\neine Katze\n"), ("en", "a dog\na cat\n")):
+        (tmp_path / f"text.{side}").write_text(text * 30)
+    source, target = [tmp_path / "text.de"], [tmp_path / "text.en"]
+    changes = ["training.max_steps=2", "training.device=cpu", "training.finish=false"]
+    run = headway.train(
+        changes, source=source, target=target, valid_source=source, valid_target=target, output=tmp_path / "run"
+    )
+    assert run == tmp_path / "run"
+    assert len(headway.Translator.load(run).translate(["ein Hund"], beam_size=1)) == 1
+    with pytest.raises(ValueError, match="give one of: a RECIPE"):
+        headway.train([])
