@@ -6,6 +6,7 @@ On torch's `meta` device every tensor says where it is, but has no value; the pr
 import copy
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -190,9 +191,18 @@ def test_analyses_of_a_model_in_bf16(pretend_device):
     assert all(array.dtype == np.float32 and np.isfinite(array).all() for _, array in found.arrays())
 
 
-def test_graphs_for_onnx_are_traced_on_the_cpu(pretend_device, stored):
+def test_graphs_for_onnx_are_traced_on_the_cpu(pretend_device, stored, tmp_path, monkeypatch):
     stored.model.to(pretend_device("cuda"))
-    assert {parameter.device.type for parameter in onnx._readable(stored.model).parameters()} == {"cpu"}
+    traced = []
+
+    def converted(graph, *_):
+        traced.extend(parameter.device.type for parameter in graph.parameters())
+        return SimpleNamespace(SerializeToString=bytes)
+
+    monkeypatch.setattr(onnx, "_converted", converted)
+    monkeypatch.setattr(onnx, "_move_weights", lambda *_: None)
+    onnx._save_graphs(stored, tmp_path)
+    assert set(traced) == {"cpu"}
     assert {parameter.device.type for parameter in stored.model.parameters()} == {"cuda"}
 
 
@@ -217,8 +227,8 @@ def test_the_demo_on_apples_gpu(pretend_device, tmp_path, monkeypatch, capsys):
     pretend_device("mps")
     real = recipes.make_recipe
 
-    def small(document, overrides=SMALL_DEMO, **named):
-        return real(document, overrides, **named)
+    def small(document, overrides, **named):
+        return real(document, [*overrides, *SMALL_DEMO], **named)
 
     monkeypatch.setattr(recipes, "make_recipe", small)
     monkeypatch.setattr(dates, "dates_corpus", partial(dates.dates_corpus, sizes=(200, 8, 8)))

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from headway.cli import app
-from headway.cli.show import with_plain_tables
+from headway.cli.files import with_plain_tables
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
 from headway.text.words import WordTokenizer
@@ -68,7 +68,7 @@ def shown(request, model, monkeypatch, capfd):
         return show
 
     def in_terminal(folder):
-        from headway.cli import show as command
+        from headway.cli import inspect as command
 
         monkeypatch.setenv("COLUMNS", "60")
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)

@@ -11,9 +11,10 @@ import sys
 import typer
 from typer import Option
 
-from headway.cli import compare, demo, draw, evaluate, export, inspect, make, plan, serve, show, texts, train, translate
+from headway.cli import compare, demo, draw, evaluate, export, inspect, make, plan, serve, texts, train, translate
 from headway.cli.files import prepare_streams
 from headway.errors import NEEDS_TORCH, UserError
+from headway.storage.atomic import is_out_of_space
 
 app = typer.Typer(
     name="headway",
@@ -40,7 +41,7 @@ app.command("extend")(make.extend)
 app.command("import")(make.import_)
 app.command("aligner")(make.aligner)
 app.command("shortlist")(make.shortlist)
-app.command("show")(show.show)
+app.command("show")(inspect.show)
 app.command("data")(texts.data)
 app.command("split")(texts.split)
 app.command("plan")(plan.plan)
@@ -85,8 +86,6 @@ def _run() -> int:
             raise
         return _complain(f"`headway {sys.argv[1]}` {NEEDS_TORCH}")
     except OSError as error:
-        from headway.storage.atomic import is_out_of_space
-
         if error.filename is None and not is_out_of_space(error):
             raise
         return _complain(f"{error.filename or 'output'}: {error.strerror}")
@@ -97,8 +96,7 @@ def _run() -> int:
 
 
 def _complain(message: str) -> int:
-    line = (
-        f"headway: {' '.join(message.split())}"  # may quote a file, whose control characters must not reach a terminal
-    )
+    # it may quote a file, whose control characters must not reach a terminal
+    line = f"headway: {' '.join(message.split())}"
     print("".join(char if char.isprintable() else ascii(char)[1:-1] for char in line), file=sys.stderr)
     return 2

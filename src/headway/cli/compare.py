@@ -15,9 +15,10 @@ from typer import Argument, Option
 
 from headway.cli import options
 from headway.cli.evaluate import TestSet, shown_difference, shown_score
-from headway.cli.files import load_translator, tell
-from headway.cli.show import print_json, print_table
+from headway.cli.files import load_translator, print_json, print_table, tell
 from headway.errors import UserError
+from headway.insight.pictures import draw_curves, save_picture
+from headway.insight.terminal import draw_plot, shown
 
 if TYPE_CHECKING:
     from headway.evaluation import Comparison
@@ -32,9 +33,7 @@ FORMS: dict[BestBy, str] = {"valid_loss": ".3f", "valid_bleu": ".2f"}
 @options.with_search("beam_size", "length_penalty")
 def compare(
     context: typer.Context,
-    runs: Annotated[
-        list[Path], Argument(metavar="RUN RUN...", help="Run directories; the others are compared with the first.")
-    ],
+    runs: Annotated[list[Path], Argument(metavar="RUN RUN...", help="Run directories, compared with the first.")],
     output: Annotated[Path | None, options.output("Draw the curves into this picture (.svg, .png).")] = None,
     source: Annotated[
         Path | None,
@@ -62,7 +61,6 @@ def compare(
     headway compare runs/base runs/large runs/dropout --output curves.svg
     headway compare runs/base runs/large --source test.de --reference test.en
     """
-    from headway.insight.pictures import draw_curves, save_picture
     from headway.storage import find_model
     from headway.training.reporter import read_run
     from headway.training.run_directory import differing_keys
@@ -119,8 +117,6 @@ def _panels(records: Sequence[RunRecord], output: Path) -> dict[str, dict[str, t
 
 def _show_records(records: Sequence[RunRecord], differing: dict[str, list[Any]]) -> None:
     """Prints recipes and curves, in which each run is a letter."""
-    from headway.insight.terminal import draw_plot, shown
-
     letters = list(ascii_uppercase[: len(records)])
     print_table([[letter, shown(str(one.folder))] for letter, one in zip(letters, records, strict=True)])
     typer.echo("\nrecipe keys that differ" if differing else "\nthe recipes are the same")

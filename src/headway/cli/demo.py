@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
 
 from headway.cli import options
 from headway.cli.files import tell
+from headway.cli.recipes import shipped_recipes
 from headway.cli.texts import parse_languages
 from headway.cli.train import bound_spinning, program, run_training
 from headway.data.corpus import read_lines
 from headway.errors import UserError
 
 if TYPE_CHECKING:
-    from headway.recipe.recipe import Recipe
     from headway.translator import Translation, Translator
 
 FOLDER = Path("headway-demo")
@@ -48,7 +49,13 @@ def demo(
 
     source, target = parse_languages(languages)
     run, data = output / "run", output / "data"
-    recipe = _recipe(data, source, target)
+    sides = (("source", source), ("target", target))
+    changes = {f"data.{side}_language": language for side, language in sides}
+    changes |= {
+        f"data.{part}.{side}": str(data / f"{part}.{code}") for part in ("train", "valid") for side, code in sides
+    }
+    overrides = [f"{key}={json.dumps(value)}" for key, value in changes.items()]
+    recipe = load_recipe(shipped_recipes()["dates-en-ko"], overrides, as_in=Path("recipes"))
     if (run / "recipe.yaml").exists():
         refuse_changes(load_recipe(run / "recipe.yaml").model_dump(mode="json"), recipe)
     if not data.exists():
@@ -77,29 +84,6 @@ def demo(
         f"  {headway} evaluate {run} --source {data}/test.{source} --reference {data}/test.{target}\n"
         f"  {headway} train --help      your own two text files"
     )
-
-
-def _recipe(data: Path, source: str, target: str) -> Recipe:
-    from headway.recipe.reading import make_recipe
-
-    files: dict[str, Any] = {
-        split: {"source": str(data / f"{split}.{source}"), "target": str(data / f"{split}.{target}")}
-        for split in ("train", "valid")
-    }
-    document = {
-        "data": {**files, "source_language": source, "target_language": target, "domain": "dates"},
-        "tokenizer": {"kind": "bpe", "vocab_size": 600},
-        "model": {"preset": "tiny", "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.1},
-        "training": {
-            "max_steps": 800,
-            "tokens_per_batch": 4096,
-            "learning_rate": 2e-3,
-            "schedule": "cosine",
-            "warmup_steps": 200,
-            "validate_every": 400,
-        },
-    }
-    return make_recipe(document, origin="demo")
 
 
 def _show_samples(translator: Translator, sources: list[str], translations: list[Translation]) -> None:

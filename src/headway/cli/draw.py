@@ -10,6 +10,8 @@ from typer import Argument, Option
 
 from headway.cli import options
 from headway.errors import UserError
+from headway.insight.pictures import HeatMap, draw_curves, draw_heat_maps, save_picture
+from headway.insight.terminal import draw_bars, draw_map, draw_numbers, draw_shades
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,15 +23,9 @@ PAPERS_SCHEDULES = ((512, 4000), (512, 8000), (256, 4000))
 def draw(
     context: typer.Context,
     what: Annotated[str, Argument(metavar="positions|masks|schedule", help="What to draw.")],
-    output: Annotated[
-        Path | None, options.output("Picture to write (.svg, .png). Default: text in the terminal.")
-    ] = None,
-    max_length: Annotated[
-        int | None, Option(min=2, max=1000, help="Number of positions. Default: 50 for positions, 6 for masks.")
-    ] = None,
-    d_model: Annotated[
-        int | None, Option(min=2, max=2048, help="Dimensions. Default: 128 for positions, 512 for the schedule.")
-    ] = None,
+    output: Annotated[Path | None, options.output("Picture (.svg, .png). Default: text in the terminal.")] = None,
+    max_length: Annotated[int | None, Option(min=2, max=1000, help="Positions. Default: 50; for masks 6.")] = None,
+    d_model: Annotated[int | None, Option(min=2, max=2048, help="Dimensions. Default: 128; for schedule 512.")] = None,
     warmup_steps: Annotated[int | None, Option(min=1, help="Warm-up steps of the schedule. Default: 4000.")] = None,
     schedule: Annotated[
         str | None,
@@ -47,8 +43,6 @@ def draw(
     headway draw schedule --output schedule.png
     headway draw schedule --schedule wsd
     """
-    from headway.insight.pictures import save_picture
-
     options.check_picture(output)
     of_schedule = ("warmup_steps", "schedule")
     unused = {"positions": of_schedule, "masks": (*of_schedule, "d_model"), "schedule": ("max_length",)}
@@ -71,8 +65,6 @@ def draw(
 
 
 def _positions(length: int, d_model: int, *, as_text: bool) -> str | Figure:
-    from headway.insight.pictures import HeatMap, draw_heat_maps
-    from headway.insight.terminal import draw_numbers, draw_shades
     from headway.model.positions import sinusoidal_table
 
     table = sinusoidal_table(length, d_model).numpy()  # (length, d_model)
@@ -88,8 +80,6 @@ def _positions(length: int, d_model: int, *, as_text: bool) -> str | Figure:
 def _masks(length: int, *, as_text: bool) -> str | Figure:
     import torch
 
-    from headway.insight.pictures import HeatMap, draw_heat_maps
-    from headway.insight.terminal import draw_map
     from headway.model import causal_mask, cross_mask, padding_mask, target_mask
     from headway.text.tokenizer import PAD_ID
 
@@ -111,8 +101,6 @@ def _masks(length: int, *, as_text: bool) -> str | Figure:
 
 
 def _schedule(d_model: int | None, warmup_steps: int | None, schedule: str, *, as_text: bool) -> str | Figure:
-    from headway.insight.pictures import draw_curves
-    from headway.insight.terminal import draw_bars
     from headway.recipe.recipe import Schedule
     from headway.training.rates import learning_rate, paper_peak
 

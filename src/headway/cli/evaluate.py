@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from headway.cli import options
-from headway.cli.files import arriving_chunks, load_translator, parallel_pairs, tell, tell_of_aligner, writer
-from headway.cli.show import print_json
+from headway.cli import files, options
 from headway.data.corpus import read_lines, same_text
 from headway.errors import UserError
 
@@ -68,7 +66,7 @@ def evaluate(
             raise UserError(f"--output {output}: is a file that is read here; choose another name")
     search = {**search, "mbr": mbr}
     test_set = TestSet.read(source, reference, metric, model, target_language, tokenize)
-    load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
+    load = partial(files.load_translator, device=device, precision=precision, engine=engine, threads=threads)
     translator = load(model, ensemble=ensemble)
     others = None
     if compare is not None:
@@ -81,7 +79,7 @@ def evaluate(
             refuse_endless(compare, others, translator)
     hypotheses = test_set.translated(translator, **search)
     if output is not None:
-        with writer(output) as file:
+        with files.writer(output) as file:
             file.writelines(f"{line}\n" for line in hypotheses)
     tokenize = test_set.tokenization(translator.info)
     scores = score_translations(hypotheses, test_set.references, tokenize, with_ter=True)
@@ -92,7 +90,7 @@ def evaluate(
         document = {**asdict(scores), "lines": len(test_set.sources)}
         document |= {"metrics": {one.metric: one.score for one in measured}} if measured else {}
         document |= {"comparison": [asdict(one) for one in comparisons]} if comparisons else {}
-        print_json(document)
+        files.print_json(document)
         return
     typer.echo(f"BLEU {scores.bleu:.2f}  {scores.bleu_signature}")
     typer.echo(f"chrF {scores.chrf:.2f}  {scores.chrf_signature}")
@@ -132,13 +130,13 @@ def score(
 
     if pieces and not alignments:
         raise UserError("--pieces says what --alignments join: give both")
-    pairs = parallel_pairs([source], [target], model, target_language)
-    translator = load_translator(model, device, "fp32", threads=threads, ensemble=ensemble)
+    pairs = files.parallel_pairs([source], [target], model, target_language)
+    translator = files.load_translator(model, device, "fp32", threads=threads, ensemble=ensemble)
     if alignments:
-        tell_of_aligner(translator, model)
+        files.tell_of_aligner(translator, model)
     tag = language_prefix(translator, target_language)
     number, failed, same, read = 0, False, True, [source, target] if target else [source]
-    for chunk in arriving_chunks(pairs, lambda pair: len(pair.source) + len(pair.target), *read):
+    for chunk in files.arriving_chunks(pairs, lambda pair: len(pair.source) + len(pair.target), *read):
         same = same and same_text(chunk)
         faults = [tag_fault(translator, tag + pair.source) for pair in chunk]
         sources = ["" if fault else tag + pair.source for pair, fault in zip(chunk, faults, strict=True)]
@@ -150,7 +148,7 @@ def score(
             if math.isnan(total):
                 failed = True
                 reason = fault or f"is longer than the model's {translator.longest_source} tokens"
-                tell(f"headway: line {number} {reason}")
+                files.tell(f"headway: line {number} {reason}")
             if as_json:
                 known = total if math.isfinite(total) else None  # JSON knows no infinity
                 document = {"score": known, "source": pair.source, "target": pair.target}
@@ -158,7 +156,7 @@ def score(
             else:
                 typer.echo(f"{total:.4f} ||| {to_pharaoh(links)}" if alignments else f"{total:.4f}")
     if number and same:
-        tell("headway: warning: source and target are the same text")
+        files.tell("headway: warning: source and target are the same text")
     raise typer.Exit(2 if failed else 0)
 
 
@@ -191,11 +189,11 @@ class TestSet:
 
         if tokenize is not None:
             check_tokenize(tokenize)
-        pairs = list(parallel_pairs([source], [reference], model, target_language))
+        pairs = list(files.parallel_pairs([source], [reference], model, target_language))
         if not pairs:
             raise UserError(f"{source}: has no lines to translate")
         if same_text(pairs):
-            tell("headway: warning: source and reference are the same text")
+            files.tell("headway: warning: source and reference are the same text")
         sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
         loaded = [load_metric(name) for name in dict.fromkeys(metrics or [])]
         return TestSet(reference or source, source, sources, references, loaded, target_language, tokenize)
@@ -206,7 +204,7 @@ class TestSet:
         translations = translator.translate(self.tagged(translator), **search)
         for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
             if count := sum(translation.stopped == stopped for translation in translations):
-                tell(f"headway: {count} of {len(self.sources)} lines are {meaning}")
+                files.tell(f"headway: {count} of {len(self.sources)} lines are {meaning}")
         return [translation.text for translation in translations]
 
     def tagged(self, translator: Translator) -> list[str]:

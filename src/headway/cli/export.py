@@ -14,6 +14,7 @@ from headway.cli.evaluate import TestSet, tokenization_for
 from headway.cli.files import tell, validation_pairs
 from headway.cli.make import with_shortlist
 from headway.errors import UserError
+from headway.threads import use_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +38,7 @@ WORK = 2.2e10
 def export(
     model: Annotated[Path, Argument(help="Model directory, or run directory (then its best model).")],
     to: Annotated[str, Option(metavar="|".join(TARGETS), help="The tool that will run the model.")],
-    output: Annotated[
-        Path, options.output("Folder to make. For argos, a file X.argosmodel; for web, also X.html.", "PATH")
-    ],
+    output: Annotated[Path, options.output("Folder; for argos a file X.argosmodel, for web also X.html.", "PATH")],
     quantization: Annotated[
         str | None, Option(metavar="TYPE", help="ctranslate2, argos: int8, int8_bfloat16, bfloat16, float16, ...")
     ] = None,
@@ -69,7 +68,6 @@ def export(
     headway export runs/mine --to web --output mine.html
     """
     from headway.storage import load_model
-    from headway.threads import use_threads
     from headway.translator import Translator
 
     if to not in TARGETS:

@@ -1,4 +1,4 @@
-"""Input and output of commands: the standard streams, lines and pairs of lines, outputs, and models.
+"""Input and output of commands: standard streams, printed tables, lines and pairs of lines, files, models.
 
 Losing a notice never loses work: a notice that can't be written to standard error is dropped. A closed stream is an
 error only where a result has to go there.
@@ -14,8 +14,9 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
 import typer
 
@@ -24,13 +25,21 @@ from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, r
 from headway.data.lines import Layout, Line, chunks, span_of_shard, with_pauses
 from headway.data.two_sided import NO_LANGUAGES
 from headway.errors import UserError
+from headway.storage.steps import step_folders
+from headway.threads import use_threads
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+    from rich.console import RenderableType
+    from rich.table import Table
 
     from headway.translator import Translator
 
 Item = TypeVar("Item")
+_BAR = re.compile(r"(?<!\\)\|")
+"""The mark between cells of a Markdown table. In the last cell of a row it is text."""
+_RULE = re.compile(r":?-+:?")
+"""A cell of the line below the head of a table."""
 
 
 class Unfailing(io.RawIOBase):
@@ -83,6 +92,72 @@ def prepare_streams() -> None:
         sys.stderr = io.TextIOWrapper(
             io.BufferedWriter(Unfailing(sys.stderr)), encoding="utf-8", errors=errors, line_buffering=True
         )
+
+
+def print_json(document: dict[str, Any]) -> None:
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Prints a table on standard output, in a terminal with long cells folded."""
+    if sys.stdout.isatty():
+        _print_to_terminal(_terminal_table(rows))
+    else:
+        typer.echo("\n".join(f"  {line}" for line in aligned(rows)))
+
+
+def _print_to_terminal(block: RenderableType) -> None:
+    from rich.console import Console
+
+    Console(highlight=False).print(block)
+
+
+def print_markdown(text: str) -> None:
+    """Prints Markdown on standard output, outside a terminal as it is, with the columns of tables aligned."""
+    if sys.stdout.isatty():
+        from rich.markdown import Markdown
+
+        for block in _blocks(text):
+            _print_to_terminal(Markdown(block, hyperlinks=False) if isinstance(block, str) else _terminal_table(block))
+    elif text:
+        typer.echo(f"\n{with_plain_tables(text)}")
+
+
+def with_plain_tables(markdown: str) -> str:
+    """The text with the columns of its tables aligned; everything else stays as it is."""
+    return "\n".join(block if isinstance(block, str) else "\n".join(aligned(block)) for block in _blocks(markdown))
+
+
+def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
+    """Text and tables in turn; a table is its rows of cells, without the rule and without a blank head."""
+    for may_be_table, block in groupby(markdown.split("\n"), key=lambda line: line.startswith("|")):
+        lines = list(block)
+        columns = len(_BAR.split(lines[0])) - 2
+        rows = [_BAR.split(line.rstrip().removesuffix("|")[1:], columns - 1) for line in lines] if columns > 1 else []
+        if may_be_table and len(rows) > 1 and all(_RULE.fullmatch(cell.strip()) for cell in rows[1]):
+            cells = [[cell.strip().replace("\\|", "|") for cell in row] for row in (rows[0], *rows[2:])]
+            yield [row for row in cells if any(row)]
+        else:
+            yield "\n".join(lines)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines of text with aligned columns. A row may lack its last cells."""
+    from rich.cells import cell_len, set_cell_size
+
+    widths = [max(map(cell_len, column)) for column in zip_longest(*rows, fillvalue="")]
+    return ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in rows]
+
+
+def _terminal_table(rows: Sequence[Sequence[str]]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE, show_header=False)
+    for row in rows:
+        table.add_row(*(Text(cell, overflow="fold") for cell in row))
+    return table
 
 
 def input_lines(file: str, layout: Layout, shard: str | None = None) -> Iterator[Line]:
@@ -184,7 +259,6 @@ def load_translator(
     ensemble: Sequence[Path] | None = None,
 ) -> Translator:
     """Loads the translator that the options name, after setting the threads. Raises UserError."""
-    from headway.threads import use_threads
     from headway.translator import Translator
 
     use_threads(threads)
@@ -200,7 +274,6 @@ def tell_of_aligner(translator: Translator, model: Path) -> None:
 def last_models(run: Path, last: int | None) -> list[Path]:
     """The last models that a run directory keeps, or all, oldest first. Raises UserError where it has fewer."""
     from headway.storage.model_directory import stage_of
-    from headway.storage.steps import step_folders
 
     models = step_folders(stage_of(run) / "models")
     if last is not None and len(models) < last:

@@ -1,4 +1,4 @@
-"""headway inspect"""
+"""headway inspect and headway show"""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from typer import Argument, Option
 
-from headway.cli import options
-from headway.cli.files import last_models, load_translator, parallel_pairs, tell, validation_pairs
+from headway.cli import files, options
 from headway.errors import UserError
+from headway.insight.pictures import HeatMap, check_picture_path, draw_heat_maps, heat_maps, save_picture
 from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
     from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
     from headway.insight.analyses import Request
-    from headway.insight.pictures import HeatMap
     from headway.translator import Translator
 
 WHOLE = (".html", ".json")
@@ -38,12 +37,8 @@ def inspect(
     layers: Annotated[str, Option(help="Layer numbers from 1, with commas; or last, or all.")] = "last",
     heads: Annotated[str, Option(help="Head numbers from 1, with commas; or all, or mean (of all heads).")] = "mean",
     words: Annotated[bool, Option("--words", help="Join the tokens of each word.")] = False,
-    moving: Annotated[
-        bool, Option("--moving", help="Show the words one by one, with lines to the words they attend to (.svg).")
-    ] = False,
-    last: Annotated[
-        int | None, Option(min=1, help="With a run: compare this many of its last models, to see how heads develop.")
-    ] = None,
+    moving: Annotated[bool, Option("--moving", help="Show words one by one with lines of attention (.svg).")] = False,
+    last: Annotated[int | None, Option(min=1, help="Compare this many of the last models of a run.")] = None,
     analysis: Annotated[
         list[str] | None,
         Option(
@@ -75,7 +70,6 @@ def inspect(
     from headway.insight import KINDS, draw_map, usual_cases
     from headway.insight.analyses import LONGEST_ANALYSED, TokenNames, names_by_sentence
     from headway.insight.animation import animated_picture
-    from headway.insight.pictures import draw_heat_maps, save_picture
     from headway.storage import find_model
     from headway.translator.lines import language_prefix
 
@@ -85,15 +79,15 @@ def inspect(
     kinds = list(KINDS) if kind == "all" else cast("list[AttentionKind]", kind.split(","))
     if unknown := [one for one in kinds if one not in KINDS]:
         raise UserError(f"--kind {kind}: {unknown[0]!r} is none of {', '.join(KINDS)}, all")
-    history = last_models(model, last) if last is not None else []
+    history = files.last_models(model, last) if last is not None else []
     history = [one for one in history if one.name != find_model(model).name]
-    translator = load_translator(model, device, threads=threads)
-    translator.domain = [source for source, _ in validation_pairs(model)]
+    translator = files.load_translator(model, device, threads=threads)
+    translator.domain = [source for source, _ in files.validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":
         _, plain = translator.info.source_tokenizer.split_tag(text)
         count = len(usual_cases(translator.info.config, plain))
-        tell(f"trying {count} edits of the model and of the text for the page")
+        files.tell(f"trying {count} edits of the model and of the text for the page")
         if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
             analysis = names_by_sentence()
     analyses = _analyses(analysis or [], model, translator)
@@ -103,7 +97,7 @@ def inspect(
         content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
         if suffix == ".html":
-            tell(f"{output}: written")
+            files.tell(f"{output}: written")
         return
     if analyses:
         target_names, source_names = record.maps.labels("cross")
@@ -128,8 +122,6 @@ def inspect(
 
 def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, analyses: bool) -> str:
     """The suffix of the file to write, or "". Raises UserError if such a file can't hold what is asked for."""
-    from headway.insight.pictures import check_picture_path
-
     suffix = "" if output is None else output.suffix.lower()
     if moving and suffix != ".svg":
         raise UserError("--moving makes a picture: it needs --output with a name that ends in .svg")
@@ -152,8 +144,6 @@ def _chosen_maps(
     moments: Mapping[str, AttentionMaps], kinds: Sequence[AttentionKind], layers: str, heads: str
 ) -> list[list[HeatMap]]:
     """A row of maps for each layer, or for each map if there are several moments, whose names end the titles."""
-    from headway.insight.pictures import heat_maps
-
     rows = []
     for kind in kinds:
         weights = next(iter(moments.values())).attention.get(kind)
@@ -206,8 +196,8 @@ def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[st
 
     pairs: Iterable[tuple[str, str]]
     if file is not None:
-        pairs = ((pair.source, pair.target) for pair in parallel_pairs([Path(file)], [], run))
-    elif not (pairs := validation_pairs(run)):
+        pairs = ((pair.source, pair.target) for pair in files.parallel_pairs([Path(file)], [], run))
+    elif not (pairs := files.validation_pairs(run)):
         raise UserError(
             f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "
             "--analysis head_importance=PAIRS.tsv"
@@ -217,3 +207,41 @@ def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[st
     if not found:
         raise UserError(f"--analysis head_importance: {file or run} has no pair that the model can read")
     return found
+
+
+def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
+    """Show a model's languages, size, scores and training.
+
+    The JSON also has the shape of every weight.
+
+    \b
+    headway show runs/multi30k-de-en
+    """
+    from headway.model.shapes import weight_shapes
+    from headway.storage import read_model
+
+    stored = read_model(model)
+    if as_json:
+        document = {
+            "folder": str(stored.folder),
+            "source_language": stored.source_language,
+            "target_language": stored.target_language,
+            "parameters": stored.num_parameters,
+            "model": stored.config.to_dict(),
+            "training_flops": stored.training_flops,
+            "decoding": stored.decoding,
+            "alignment": stored.aligner and vars(stored.aligner),
+            "int8": stored.int8 and vars(stored.int8),
+            "weights": weight_shapes(stored.config),
+        }
+        files.print_json(document)
+        return
+    languages = f"{stored.source_language} -> {stored.target_language}"
+    typer.echo(f"{stored.folder}\n{languages}, {stored.num_parameters:,} parameters\n")
+    of_encoder = {"decoder_num_heads": stored.config.num_heads, "decoder_d_ff": stored.config.d_ff}
+    sizes = stored.config.to_dict().items()
+    files.print_table(
+        [(name, f"{of_encoder[name]} (as the encoder)" if size is None else str(size)) for name, size in sizes]
+    )
+    card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip()
+    files.print_markdown(card)

@@ -56,9 +56,7 @@ def aligner(
 def average(
     run: Annotated[Path, Argument(metavar="RUN", help="Run directory.")],
     output: options.NewModel,
-    last: Annotated[
-        int | None, Option(min=1, help="How many of the last models to average. Default: all that were kept.")
-    ] = None,
+    last: Annotated[int | None, Option(min=1, help="Number of last models. Default: all that were kept.")] = None,
 ) -> None:
     """Average a run's last models into one.
 
@@ -177,13 +175,8 @@ def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model
 def extend(
     model: options.Model,
     output: options.NewModel,
-    add_pieces: Annotated[
-        int, Option(min=0, metavar="N", help="Maximum number of new tokens (or words) in each vocabulary.")
-    ] = 0,
-    source: Annotated[
-        options.Files,
-        Option(metavar="FILE", help="New text, or a .tsv or .jsonl file with both sides. May be repeated."),
-    ] = None,
+    add_pieces: Annotated[int, Option(min=0, metavar="N", help="Maximum new tokens (or words) per vocabulary.")] = 0,
+    source: Annotated[options.Files, options.files("New text, or .tsv or .jsonl files with both sides.")] = None,
     target: Annotated[options.Files, options.files("New text in the target language.")] = None,
     add_language: Annotated[
         list[str] | None,

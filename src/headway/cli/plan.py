@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from headway.cli.files import aligned
 from headway.cli.options import JsonOutput, given_options
 from headway.cli.recipes import read_recipe, shipped_recipes, split_arguments
-from headway.cli.show import aligned
 from headway.errors import UserError
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from headway.cli import options
 from headway.cli.files import load_translator, tell, validation_pairs
+from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError
 from headway.serving.settings import Settings
 
@@ -37,15 +38,11 @@ def serve(
     allow_origin: Annotated[
         list[str] | None, Option(metavar="ORIGIN", help="Allow pages of this origin; * allows all. May be repeated.")
     ] = None,
-    trusted_proxy: Annotated[
-        str, Option(metavar="ADDRESS,...", help="Proxies whose X-Forwarded-For is trusted. Default: none.")
-    ] = "",
+    trusted_proxy: Annotated[str, Option(metavar="ADDRESS,...", help="Proxies whose X-Forwarded-For is trusted.")] = "",
     max_body: Annotated[int, Option(min=1, help="Maximum bytes of a request body.")] = Settings.max_body,
     max_characters: Annotated[int, Option(min=1, help="Maximum characters of a text.")] = Settings.max_characters,
     max_texts: Annotated[int, Option(min=1, help="Maximum texts in a request.")] = Settings.max_texts,
-    max_requests: Annotated[
-        int, Option(min=1, help="Maximum requests in flight; others get 503.")
-    ] = Settings.max_requests,
+    max_requests: Annotated[int, Option(min=1, help="Maximum requests in flight, else 503.")] = Settings.max_requests,
     queue: Annotated[int, Option(min=1, help="Maximum waiting sentences; further requests get 503.")] = Settings.queue,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for a request, in seconds.")] = Settings.timeout,
     batch_size: Annotated[
@@ -72,7 +69,6 @@ def serve(
         from headway.serving.server import serve as run
     except ImportError as error:
         raise UserError(f"{error.name} is not installed: pip install 'headway[serve]'") from None
-    from headway.devices import keep_few_matrix_kernels
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
 

@@ -8,9 +8,8 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import input_lines, parallel_pairs, tell, write_as_they_arrive
+from headway.cli.files import input_lines, parallel_pairs, print_json, tell, write_as_they_arrive
 from headway.cli.options import Files, files
-from headway.cli.show import print_json
 from headway.data.check import check_corpus
 from headway.data.corpus import as_corpus
 from headway.data.lines import Layout, Line
@@ -79,9 +78,7 @@ def parse_languages(languages: str) -> tuple[str, str]:
 
 
 def split(
-    pairs: Annotated[
-        Files, Argument(metavar="[PAIRS]...", help=".tsv or .jsonl files with both sides, or patterns.")
-    ] = None,
+    pairs: Annotated[Files, Argument(metavar="[PAIRS]...", help=".tsv or .jsonl files, or patterns of them.")] = None,
     output: Annotated[Path | None, options.output("Folder to make.", "FOLDER")] = None,
     source: Annotated[Files, files("Text, one sentence per line.")] = None,
     target: Annotated[Files, files("Its translation, line for line, in as many files.")] = None,

@@ -20,6 +20,7 @@ from headway.cli.files import tell
 from headway.cli.options import Files, files
 from headway.cli.recipes import check_given, read_recipe, recipe_list, split_arguments
 from headway.errors import UserError
+from headway.threads import usable_cores, use_threads
 
 if TYPE_CHECKING:
     from headway.recipe.recipe import Recipe
@@ -55,15 +56,11 @@ def train(
         Option(metavar="NAME", help=f"Size of the model, with a vocabulary of 8,000 tokens: {PRESET_SIZES}."),
     ] = None,
     init_from: Annotated[
-        Path | None, Option(metavar="MODEL", help="Start from this model's weights and vocabulary.")
+        Path | None, Option(metavar="MODEL", help="Start from MODEL's weights and vocabulary.")
     ] = None,
-    data: Annotated[
-        Path | None, Option(metavar="FOLDER", help="Train on the data that `headway prepare` made there.")
-    ] = None,
+    data: Annotated[Path | None, Option(metavar="FOLDER", help="Train on the data of `headway prepare`.")] = None,
     resume: Annotated[Path | None, Option(metavar="RUN", help="Continue a run where it stopped.")] = None,
-    or_resume: Annotated[
-        bool, Option("--or-resume", help="If RUN already has a run, continue it; for jobs that restart.")
-    ] = False,
+    or_resume: Annotated[bool, Option("--or-resume", help="Continue RUN if it exists; for jobs that restart.")] = False,
     finish: Annotated[
         bool, Option("--finish", help="With --resume and --minutes: let the learning rate fall to zero, and end.")
     ] = False,
@@ -191,7 +188,6 @@ def _request(
 def _of_text(asked: RunRequest, run: Path, began: float, threads: int | None, *, may_resume: bool = False) -> Recipe:
     """The recipe for text, which the first process chooses; others wait for it. Raises UserError."""
     from headway.recipe.reading import is_run, load_recipe
-    from headway.threads import use_threads
     from headway.training.own_text import choose_for
     from headway.training.run_directory import refuse_used_folder
 
@@ -238,7 +234,6 @@ def bound_spinning() -> None:
 def run_training(recipe: Recipe, run: Path, again: str, threads: int | None) -> Progress:
     """Trains. A run that was asked to stop saves and ends the program with 130 or 143. again: the command that
     continues it, to which the threads are added, because the last digits depend on them."""
-    from headway.threads import use_threads
     from headway.training.loop import train as train_run
     from headway.training.processes import Interrupted, end_with_parent
     from headway.training.ranks import LeadFailed
@@ -296,7 +291,6 @@ def prepare(
     from headway.data.prepare import prepare_folder
     from headway.data.prepared import read_manifest
     from headway.model import ModelConfig
-    from headway.threads import usable_cores
     from headway.training.processes import Interrupted, StopRequests
     from headway.training.reporter import Reporter
     from headway.training.run_directory import training_lock
