@@ -32,8 +32,8 @@ from headway.errors import UserError
 from headway.evaluation import alignment_error_rate, parse_pharaoh
 from headway.insight.analyses import MOST_PAIRS, NAMES
 from headway.insight.analyses.erasure import DETACHED, needed
-from headway.insight.analyses.head_importance import HeadImportanceRequest
-from headway.insight.analyses.patching import PatchingRequest
+from headway.insight.analyses.head_importance import AskHeadImportance
+from headway.insight.analyses.patching import AskPatching
 from headway.page import ShownRecord
 from headway.text.tokenizer import Piece
 from headway.translator import Translator
@@ -159,10 +159,10 @@ def seconds(translator: Translator, sources: Sequence[str], targets: Sequence[st
     middle = sorted(range(len(sources)), key=lambda number: len(sources[number]))[len(sources) // 2]
     pairs = list(zip(sources, targets, strict=True))[:MOST_PAIRS]
     asked: dict[str, Any] = {name: name for name in NAMES if name != "patching"}
-    asked["head_importance"] = HeadImportanceRequest(pairs=pairs)
+    asked["head_importance"] = AskHeadImportance(pairs=pairs)
     others = (one for one in sources if _is_patched(translator, sources[middle], targets[middle], one))
     if (other := next(others, None)) is not None:
-        asked["patching"] = PatchingRequest(other=other)
+        asked["patching"] = AskPatching(other=other)
     times: dict[str, float] = {}
     for name in ("record", *asked):
         analyses = [] if name == "record" else [asked[name]]
@@ -181,7 +181,7 @@ def seconds(translator: Translator, sources: Sequence[str], targets: Sequence[st
 
 def _is_patched(translator: Translator, source: str, target: str, other: str) -> bool:
     try:
-        translator.inspect(source, target, analyses=[PatchingRequest(other=other)])
+        translator.inspect(source, target, analyses=[AskPatching(other=other)])
     except UserError:
         return False
     return True

@@ -18,14 +18,14 @@ from headway.corpora import dates
 from headway.decoding import Sampling, faithful
 from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import Analyses, Request
-from headway.insight.analyses.contrast import ContrastRequest, contrast
+from headway.insight.analyses.contrast import AskContrast, contrast
 from headway.insight.analyses.contributions import contributions
 from headway.insight.analyses.decoder_lens import DecoderLens, cut_encoders, given_by_encoder_layer
 from headway.insight.analyses.erasure import erasure
 from headway.insight.analyses.faithfulness import faithfulness
-from headway.insight.analyses.head_importance import HeadImportanceRequest, head_importance
+from headway.insight.analyses.head_importance import AskHeadImportance, head_importance
 from headway.insight.analyses.logit_lens import logit_lens
-from headway.insight.analyses.patching import PatchingRequest, patching
+from headway.insight.analyses.patching import AskPatching, patching
 from headway.insight.analyses.reading import Reading, erasures, hidden_without
 from headway.insight.editing import prefix_logits
 from headway.insight.recording import recording_copy
@@ -51,9 +51,9 @@ CONFIG = ModelConfig(source_vocab_size=12, target_vocab_size=12, **SIZES)
 PLAIN = ("contributions", "erasure", "logit_lens", "decoder_lens", "faithfulness")
 ANALYSES: list[str | Request] = [
     *PLAIN,
-    ContrastRequest(),
-    PatchingRequest(other=OTHER),
-    HeadImportanceRequest(pairs=[(TEXT, "a dog"), (OTHER, "the mat sat")]),
+    AskContrast(),
+    AskPatching(other=OTHER),
+    AskHeadImportance(pairs=[(TEXT, "a dog"), (OTHER, "the mat sat")]),
 ]
 SEARCHES: dict[str, dict[str, Any]] = {
     "greedy": {"beam_size": 1},

@@ -10,12 +10,12 @@ import torch
 
 from headway.errors import UserError
 from headway.insight import HeadOff, LookAheadOff, edited_model, record_pass
-from headway.insight.analyses import NAMES
-from headway.insight.analyses.contrast import ContrastRequest
+from headway.insight.analyses import NAMES, names_by_sentence
+from headway.insight.analyses.contrast import AskContrast
 from headway.insight.analyses.contributions import contributions
 from headway.insight.analyses.erasure import erasure
-from headway.insight.analyses.head_importance import HeadImportanceRequest
-from headway.insight.analyses.patching import PatchingRequest
+from headway.insight.analyses.head_importance import AskHeadImportance
+from headway.insight.analyses.patching import AskPatching
 from headway.insight.analyses.reading import Reading
 from headway.translator import Translator
 from tests.page.decoding import decoded
@@ -24,7 +24,7 @@ from tests.page.test_inspecting import TEXTS, random_translator
 TEXT = "a cat ran after the dog"
 OTHER = "a dog ran after the cat"
 PAIRS = [("the cat", "a dog"), (TEXT, "the mat sat")]
-PLAIN = ("contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "faithfulness")
+PLAIN = names_by_sentence()
 RECORD = Path(__file__).parent.parent.parent / "docs" / "record.md"
 
 
@@ -45,8 +45,8 @@ def door() -> Translator:
 
 @pytest.fixture(scope="module")
 def record(door):
-    pairs = HeadImportanceRequest(pairs=PAIRS)
-    return door.inspect(TEXT, beam_size=1, analyses=[*PLAIN, PatchingRequest(other=OTHER), pairs])
+    pairs = AskHeadImportance(pairs=PAIRS)
+    return door.inspect(TEXT, beam_size=1, analyses=[*PLAIN, AskPatching(other=OTHER), pairs])
 
 
 def test_only_what_is_asked_for_is_there(door, record):
@@ -115,14 +115,14 @@ def test_json_has_them_whatever_other_arrays_it_has(record, arrays):
 def test_why_this_word_and_not_that_of_another_translation(door, record):
     pieces = door.stored.target_tokenizer.encode("the mat")
     step = next(i for i, (one, other) in enumerate(zip(record.target.ids, [*pieces, 3], strict=False)) if one != other)
-    found = door.inspect(TEXT, beam_size=1, analyses=[ContrastRequest(instead="the mat")]).analyses.contrast
+    found = door.inspect(TEXT, beam_size=1, analyses=[AskContrast(instead="the mat")]).analyses.contrast
     assert found.foils[step] == [*pieces, 3][step]
     usual = record.analyses.contrast.foils
     assert [foil for i, foil in enumerate(found.foils) if i != step] == [
         foil for i, foil in enumerate(usual) if i != step
     ]
     with pytest.raises(UserError, match="is the translation itself"):
-        door.inspect(TEXT, "the mat", analyses=[ContrastRequest(instead="the mat")])
+        door.inspect(TEXT, "the mat", analyses=[AskContrast(instead="the mat")])
 
 
 def test_of_an_edited_model_they_are_of_that(door):
@@ -142,8 +142,8 @@ def test_of_an_edited_model_they_are_of_that(door):
         (["patching"], "analyses.0.patching.other"),
         ([{"kind": "erasure", "other": "x"}], "analyses.0.erasure.other"),
         (["erasure", "erasure"], "each can be asked for once"),
-        ([PatchingRequest(other="the cat")], "as many tokens"),
-        ([PatchingRequest(other="x" * 100_000)], "can't be inspected"),
+        ([AskPatching(other="the cat")], "as many tokens"),
+        ([AskPatching(other="x" * 100_000)], "can't be inspected"),
         ([{"kind": "head_importance", "pairs": []}], "analyses.0.head_importance.pairs"),
     ],
 )
@@ -160,4 +160,4 @@ def test_without_the_look_ahead_mask_nothing_is_analysed(door):
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_of_any_length_is_analysed(door, text):
     found = door.inspect(text, analyses=PLAIN)
-    assert len(found.analyses.found()) == 6
+    assert list(found.analyses.found()) == PLAIN

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from headway.insight.analyses.head_importance import HeadImportanceRequest
+from headway.insight.analyses.head_importance import AskHeadImportance
 from tests.system.browsing import Window, open_live
 
 TEXT = "the cat sat on the mat"
@@ -34,7 +34,7 @@ def window(browser):
 
 def test_choices_stay_with_the_model_and_its_target_language(window, random):
     open_live(window, random, "a dog")
-    pairs = HeadImportanceRequest(pairs=[("the cat", "a dog")])
+    pairs = AskHeadImportance(pairs=[("the cat", "a dog")])
     first = random.inspect(TEXT, analyses=[pairs]).to_dict("attention")
     window.page.evaluate(MOUNT, first)
     pressed = ".head[aria-pressed=true] b"

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from headway.insight.analyses.head_importance import HeadImportanceRequest
+from headway.insight.analyses.head_importance import AskHeadImportance
 from tests.system.browsing import Window, open_live
 
 TEXT = "the cat sat on the mat"
@@ -18,7 +18,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def record(random):
-    pairs = HeadImportanceRequest(pairs=[("the cat sat", "a b"), ("on the mat", "b a")])
+    pairs = AskHeadImportance(pairs=[("the cat sat", "a b"), ("on the mat", "b a")])
     return random.inspect(TEXT, analyses=[*PLAIN, pairs])
 
 
@@ -179,3 +179,14 @@ def test_beside_a_live_model_numbers_are_its_own(browser, random, language):
     assert len(names) == len(set(names)) > 0
     assert all(len(one["arrays"]) <= 32 for one in requests[before:])
     window.close(may_move=True)
+
+
+def test_an_analysis_without_a_part_of_its_own_is_shown(opened, random):
+    document = random.inspect(TEXT, analyses=["erasure"]).to_dict()
+    document["analyses"]["novelty"] = {"surprise": 0.25}
+    document["arrays"]["analyses.novelty.effect"] = document["arrays"]["analyses.erasure.effect"]
+    section = opened(document).view("needs").locator("#glass-novelty")
+    assert section.locator("h3").inner_text() == "novelty"
+    assert section.locator("h4").all_inner_texts() == ["effect"]
+    assert section.locator("canvas").first.is_visible()
+    assert '"surprise": 0.25' in section.locator("pre").inner_text()

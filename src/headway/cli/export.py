@@ -151,7 +151,7 @@ def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
 
 def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> HeadImportance | None:
     """The importance of each head over some of the validation pairs; None without pairs or heads."""
-    from headway.insight.analyses.head_importance import HeadImportanceRequest
+    from headway.insight.analyses.head_importance import AskHeadImportance
     from headway.serving.pairs import can_be_analysed
 
     config = translator.model.config
@@ -162,7 +162,7 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
         return None
     count = min(max(round(WORK / (heads * translator.stored.num_parameters)), FEW_SENTENCES), SENTENCES)
     chosen = usable[:: max(1, len(usable) // count)][:count]  # of all target languages
-    return translator.inspect(*chosen[0], analyses=[HeadImportanceRequest(pairs=chosen)]).analyses.head_importance
+    return translator.inspect(*chosen[0], analyses=[AskHeadImportance(pairs=chosen)]).analyses.head_importance
 
 
 def _report_difference(stored: StoredModel, test_set: TestSet, texts: list[str], exported: Exported) -> None:

@@ -43,8 +43,8 @@ def inspect(
         list[str] | None,
         Option(
             metavar="NAME[=TEXT]",
-            help="Analyse the translation: contributions, erasure, contrast, logit_lens, decoder_lens, patching, "
-            "head_importance or faithfulness. Repeat the option for more.",
+            help="Analyse the translation, for example by contributions or erasure; docs/analyses.md lists all. "
+            "Repeat the option for more.",
         ),
     ] = None,
     target_language: options.TargetLanguage = None,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from headway.insight.editing import edited_model
     from headway.insight.maps import KINDS, AttentionKind, AttentionMaps, HeadMeasures, attention_names, measure_heads
     from headway.insight.order import WordOrder, find_word_order
-    from headway.insight.record import Moment, Text, TranslationRecord, log_probabilities
+    from headway.insight.record import Moment, Text, TranslationRecord
     from headway.insight.recording import record_pass
     from headway.insight.terminal import draw_map
     from headway.insight.what_if import (
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
         Tried,
         WhatIf,
         Word,
-        changes_model,
-        edited_text,
         read_edits,
-        sees_ahead,
         usual_cases,
     )
 
@@ -52,16 +49,12 @@ __all__ = [
     "Word",
     "WordOrder",
     "attention_names",
-    "changes_model",
     "draw_map",
     "edited_model",
-    "edited_text",
     "find_word_order",
-    "log_probabilities",
     "measure_heads",
     "read_edits",
     "record_pass",
-    "sees_ahead",
     "usual_cases",
 ]
 
@@ -71,9 +64,9 @@ __getattr__, __dir__ = lazy_names(
     editing="edited_model",
     maps="KINDS AttentionKind AttentionMaps HeadMeasures attention_names measure_heads",
     order="WordOrder find_word_order",
-    record="Moment Text TranslationRecord log_probabilities",
+    record="Moment Text TranslationRecord",
     recording="record_pass",
     terminal="draw_map",
     what_if="Edit HeadOff LookAheadOff Outcome PositionsOff ScalingOff SwapWords Tried WhatIf Word "
-    "changes_model edited_text read_edits sees_ahead usual_cases",
+    "read_edits usual_cases",
 )

@@ -1,6 +1,7 @@
-"""A moving picture of a translation: the words appear one after the other, with lines to what each of them reads. It is
-one SVG file, animated by CSS, which browsers play wherever they show a picture; it stands still, complete, where the
-reader asks for reduced motion, and in viewers that know no animation."""
+"""An animated translation: the words appear one after the other, with lines to the words that they read.
+
+It is one SVG file with CSS animation, which browsers play wherever they show a picture. It stands still, complete, if
+the reader asks for reduced motion, and in viewers that know no animation."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ HEIGHT = SIZE + 2 * PADDING
 TOP, DISTANCE, MARGIN = 16, 150, 16
 """Pixels: above the source, from the source to the translation, and to the left and right."""
 SECONDS, REST = 0.9, 3.0
-"""How long a word takes, and how long the whole stays before it begins again."""
+"""Duration of a word, and of the complete picture before it begins again."""
 FAINT = 0.05
 """Weights below this have no line."""
 STYLE = """\
@@ -29,11 +30,11 @@ rect { fill: #eef2f7 } .now rect { fill: #1d5fbf } .now text { fill: #ffffff } p
 
 
 def animated_picture(source: Sequence[str], target: Sequence[str], weights: NDArray) -> str:
-    """The text of an SVG file. source and target: what the columns and rows of weights (target, source) stand for;
-    the width of a line is its weight."""
+    """The text of an SVG file. source and target: names for the columns and rows of weights (target, source); the
+    width of a line is its weight."""
     places = [_places(words) for words in (source, target)]
     width = max(right for *_, (_, right) in places)
-    shift = [(width - words[-1][1]) / 2 for words in places]
+    shift = [(width - words[-1][1]) / 2 + MARGIN for words in places]
     bottom = TOP + HEIGHT + DISTANCE
     duration = len(target) * SECONDS + REST
     source_words = [_word(word, *place, shift[0], TOP) for word, place in zip(source, places[0], strict=True)]
@@ -51,7 +52,7 @@ def animated_picture(source: Sequence[str], target: Sequence[str], weights: NDAr
         ]
         to = sum(place) / 2 + shift[1]
         lines = "".join(
-            _line(sum(places[0][j]) / 2 + shift[0], TOP + HEIGHT, to, bottom, float(weight))
+            _line(sum(places[0][j]) / 2 + shift[0], to, bottom, float(weight))
             for j, weight in enumerate(weights[i])
             if weight >= FAINT
         )
@@ -71,25 +72,24 @@ def animated_picture(source: Sequence[str], target: Sequence[str], weights: NDAr
 
 
 def _places(words: Sequence[str]) -> list[tuple[float, float]]:
-    """Where each word begins and ends, in pixels from the left."""
+    """The left and right end of each word, in pixels."""
     places, left = [], 0.0
     for word in words:
         wide = sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in word)
-        right = left + max(wide, 1.0) * SIZE + 2 * PADDING
-        places.append((left, right))
-        left = right + GAP
+        places.append((left, left + max(wide, 1.0) * SIZE + 2 * PADDING))
+        left = places[-1][1] + GAP
     return places
 
 
 def _word(word: str, left: float, right: float, shift: float, top: float) -> str:
-    left, right = left + shift + MARGIN, right + shift + MARGIN
-    middle = top + HEIGHT / 2 + SIZE * 0.36
-    box = f'<rect x="{left:.1f}" y="{top}" width="{right - left:.1f}" height="{HEIGHT}" rx="8"/>'
-    return f'{box}<text x="{(left + right) / 2:.1f}" y="{middle:.1f}">{escape(word)}</text>'
+    middle = f'x="{(left + right) / 2 + shift:.1f}" y="{top + HEIGHT / 2 + SIZE * 0.36:.1f}"'
+    box = f'<rect x="{left + shift:.1f}" y="{top}" width="{right - left:.1f}" height="{HEIGHT}" rx="8"/>'
+    return f"{box}<text {middle}>{escape(word)}</text>"
 
 
-def _line(x: float, top: float, to: float, bottom: float, weight: float) -> str:
-    x, to, half = x + MARGIN, to + MARGIN, (top + bottom) / 2
+def _line(x: float, to: float, bottom: float, weight: float) -> str:
+    top = TOP + HEIGHT
+    half = (top + bottom) / 2
     return (
         f'<path d="M{to:.1f} {bottom}C{to:.1f} {half} {x:.1f} {half} {x:.1f} {top}" stroke-width="{9 * weight:.1f}" '
         f'stroke-opacity="{0.3 + 0.7 * weight:.2f}" stroke-linecap="round"/>'

@@ -17,10 +17,10 @@ Fate = Literal["kept", "dropped", "finished"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One continuation that a step had to choose from."""
+    """A continuation that a step could choose."""
 
     parent: int | None
-    """Of the hypothesis that it goes on from, the number among the candidates of the step before; None at the first."""
+    """Number of the hypothesis that it extends among the candidates of the step before; None at the first step."""
     id: int
     """The token that it adds."""
     score: float
@@ -30,11 +30,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Finished:
-    """A hypothesis that ended with <eos>."""
+    """A hypothesis that ended with <eos>, in the candidate of this step and number."""
 
     step: int
     number: int
-    """The candidate that ended it."""
     text: str
     score: float
     """Total log-probability, <eos> included."""
@@ -73,12 +72,10 @@ class BeamTree:
 
     def ids(self, step: int, number: int) -> list[int]:
         """The tokens of a candidate, from the first on."""
-        ids: list[int] = []
-        at: int | None = number
-        while at is not None:
-            candidate = self.steps[step][at]
-            ids.append(candidate.id)
-            step, at = step - 1, candidate.parent
+        ids, place = [], number
+        for candidates in self.steps[step::-1]:
+            ids.append(candidates[place].id)
+            place = candidates[place].parent or 0
         return ids[::-1]
 
     def end(self, hypothesis: Hypothesis, eos_id: int, decode: Callable[[Sequence[int]], str]) -> None:
@@ -93,9 +90,8 @@ class BeamTree:
         self.finished.sort(key=lambda one: one.score, reverse=True)
         likeliest, rest = self.finished[: self.beam_size], self.finished[self.beam_size :]
         self.finished = sorted(likeliest, key=lambda one: one.ranking, reverse=True) + rest
-        ended = hypothesis.stopped == "eos"
-        ids = [*hypothesis.ids, eos_id] if ended else hypothesis.ids
-        fate: Fate = "finished" if ended else "kept"
+        fate, end = ("finished", [eos_id]) if hypothesis.stopped == "eos" else ("kept", [])
+        ids = [*hypothesis.ids, *end]
         step = len(ids) - 1
         for number, candidate in enumerate(self.steps[step]):
             if candidate.fate == fate and self.ids(step, number) == ids:

@@ -1,8 +1,8 @@
 """Models with edits, for what-ifs.
 
 An edit changes a copy of the model. The layers know nothing of it: a head is switched off by zeroing its rows of W_O,
-positions by putting another module in their place, the mask by a hook that leaves it out, the scaling by a factor of
-W_Q. A model whose earlier tokens see later ones needs an engine of its own, which keeps nothing of a step for the next.
+positions by another module in their place, the mask by a hook that leaves it out, the scaling by a factor of W_Q. A
+model whose earlier tokens see later ones needs an engine of its own, which caches nothing.
 """
 
 import math
@@ -20,6 +20,7 @@ from headway.model import MultiHeadAttention, Transformer, padding_mask, target_
 from headway.model.sharing import sharing_copy
 
 
+@torch.no_grad()
 def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
     """A copy after the edits; weights that none of them changes are shared with the model. Raises UserError."""
     model = sharing_copy(model)
@@ -35,7 +36,8 @@ def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
                 attention.register_forward_pre_hook(_without_mask, with_kwargs=True)
         elif isinstance(edit, ScalingOff):
             for attention in (one for layers in every.values() for one in layers):
-                _undo_scaling(attention)
+                factor, query = math.sqrt(attention.query.out_features / attention.num_heads), attention.query
+                query.weight, query.bias = nn.Parameter(query.weight * factor), nn.Parameter(query.bias * factor)
     return model
 
 
@@ -65,7 +67,6 @@ def _without_mask(_: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) 
     return inputs[:3], {**named, "mask": None}
 
 
-@torch.no_grad()
 def _switch_off(layers: Sequence[MultiHeadAttention], edit: HeadOff) -> None:
     name = f"edits: {edit.attention} attention"
     if edit.layer >= len(layers):
@@ -79,27 +80,17 @@ def _switch_off(layers: Sequence[MultiHeadAttention], edit: HeadOff) -> None:
     attention.output.weight = nn.Parameter(weight)
 
 
-@torch.no_grad()
-def _undo_scaling(attention: MultiHeadAttention) -> None:
-    factor = math.sqrt(attention.query.out_features / attention.num_heads)
-    attention.query.weight = nn.Parameter(attention.query.weight * factor)
-    attention.query.bias = nn.Parameter(attention.query.bias * factor)
-
-
 @dataclass
 class Prefixes:
-    """The state of translations in the making."""
+    """The state of unfinished translations."""
 
-    memory: Tensor
-    """(rows, source length, d_model)"""
-    memory_mask: Tensor
-    """(rows, 1, 1, source length)"""
-    tokens: Tensor
-    """Target tokens that were read so far. (rows, length)"""
+    memory: Tensor  # (rows, source length, d_model)
+    memory_mask: Tensor  # (rows, 1, 1, source length)
+    tokens: Tensor  # target tokens that were read so far, (rows, length)
 
 
 class RecomputingEngine:
-    """An `Engine` that reads all tokens anew at each step, by the model's own `decode`."""
+    """An `Engine` that reads all tokens again at each step, by the model's own `decode`."""
 
     def __init__(self, model: Transformer, never: Sequence[int] = ()) -> None:
         """`never`: as of `TorchEngine`."""
@@ -135,7 +126,7 @@ class RecomputingEngine:
 
 @torch.inference_mode()
 def prefix_logits(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
-    """Logits after each token, of a model that has read the target up to that token alone. source: (batch, source
+    """Logits after each token from a model that has read the target only up to that token. source: (batch, source
     length); target: (batch, length), <bos> first -> (batch, length, vocabulary)"""
     mask = padding_mask(source, model.config.pad_id)
     memory = model.encode(source, mask)

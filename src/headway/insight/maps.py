@@ -1,5 +1,5 @@
-"""Attention maps with what their rows and columns stand for, of a model of ours or of anyone's, and measures of heads:
-where they look, and how sharply (docs/record.md)."""
+"""Attention maps with names for their rows and columns, of any model, and measures of heads: where they look, and how
+sharply (docs/record.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUBLAYERS: dict[AttentionKind, str] = {
     "decoder": "decoder.layers.{layer}.self_attention",
     "cross": "decoder.layers.{layer}.cross_attention",
 }
-"""Below which names a record's arrays of each kind of attention are."""
+"""Prefixes of the names of a record's arrays, for each kind of attention."""
 KINDS: dict[AttentionKind, str] = {
     "encoder": "encoder self-attention",
     "decoder": "decoder self-attention",
@@ -33,9 +33,11 @@ KINDS: dict[AttentionKind, str] = {
 
 def attention_names(config: ModelConfig) -> dict[AttentionKind, list[str]]:
     """The names of each layer's weights, for each kind of attention."""
-    layers = {"encoder": config.encoder_layers, "decoder": config.decoder_layers, "cross": config.decoder_layers}
     return {
-        kind: [f"{name.format(layer=layer)}.weights" for layer in range(layers[kind])]
+        kind: [
+            f"{name.format(layer=layer)}.weights"
+            for layer in range(config.encoder_layers if kind == "encoder" else config.decoder_layers)
+        ]
         for kind, name in SUBLAYERS.items()
     }
 
@@ -92,7 +94,7 @@ class AttentionMaps:
     def words(self) -> AttentionMaps:
         """The same maps with tokens joined to words. Weights to the tokens of a word are added, and weights from its
         tokens averaged, so that rows still sum to 1."""
-        source, target = (word_groups(pieces) for pieces in (self.source, self.target))
+        source, target = word_groups(self.source), word_groups(self.target)
         read = [[0], *([place + 1 for place in group] for group in target[:-1])]
         groups = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}
         return AttentionMaps(
@@ -119,55 +121,48 @@ def word_groups(pieces: Sequence[str]) -> list[list[int]]:
 
 
 def token_names(pieces: Sequence[str]) -> list[str]:
-    """Tokens as they are called in pictures and in the page: without the sign of a space, and what goes on with a word
-    begins with a dot."""
+    """Names of tokens in pictures and in the page: without the sign of a space; a dot begins the continuation of a
+    word."""
     goes_on = {place for group in word_groups(pieces) for place in group[1:] if pieces[place] != "</s>"}  # Marian's end
     return [f"·{piece}" if place in goes_on else piece.removeprefix("▁") or "▁" for place, piece in enumerate(pieces)]
 
 
 def _stacked(maps: Any) -> Floats:
-    if isinstance(maps, (list, tuple)):
-        layers = [_array(layer) for layer in maps]
-        if not layers:
-            raise ValueError("attention of no layers: leave its kind out")
-        return np.stack([layer[0] if layer.ndim == 4 and len(layer) == 1 else layer for layer in layers])
-    return _array(maps)
-
-
-def _array(tensor: Any) -> Floats:
-    if hasattr(tensor, "detach"):
-        tensor = tensor.detach().float().cpu()
-    return np.asarray(tensor, dtype=np.float32)
+    if not isinstance(maps, (list, tuple)):
+        return np.asarray(maps.detach().float().cpu() if hasattr(maps, "detach") else maps, dtype=np.float32)
+    if not maps:
+        raise ValueError("attention of no layers: leave its kind out")
+    layers = [_stacked(layer) for layer in maps]
+    return np.stack([layer[0] if layer.ndim == 4 and len(layer) == 1 else layer for layer in layers])
 
 
 def _joined(pieces: Sequence[str], groups: Sequence[Sequence[int]]) -> list[str]:
     return ["".join(pieces[place] for place in group).removeprefix("▁") or "▁" for group in groups]
 
 
-def _merged(weights: Floats, queries: Sequence[Sequence[int]], keys: Sequence[Sequence[int]]) -> Floats:
+def _merged(weights: Floats, queries: Sequence[list[int]], keys: Sequence[list[int]]) -> Floats:
     """weights: (..., query, key) -> (..., groups of queries, groups of keys)"""
-    rows = np.stack([weights[..., list(group), :].mean(axis=-2) for group in queries], axis=-2)
-    return np.stack([rows[..., list(group)].sum(axis=-1) for group in keys], axis=-1)
+    rows = np.stack([weights[..., group, :].mean(axis=-2) for group in queries], axis=-2)
+    return np.stack([rows[..., group].sum(axis=-1) for group in keys], axis=-1)
 
 
 @dataclass(frozen=True)
 class HeadMeasures:
-    """Shares of the attention, from 0 to 1, and the entropy in bits."""
+    """Shares of the attention, from 0 to 1, and the entropy in bits. `same` belongs to self-attention, `aligned` and
+    `diagonal` to encoder-decoder attention."""
 
     previous: float
     next: float
     control: float
     entropy: float
     same: float | None = None
-    """Of self-attention."""
     aligned: float | None = None
-    """Of encoder-decoder attention, like the next one."""
     diagonal: float | None = None
 
 
 def measure_heads(kind: AttentionKind, maps: Floats, aligner: Aligner = MEAN) -> list[list[HeadMeasures]]:
-    """For each layer and head. Of encoder-decoder attention a head is measured by the alignment of the others, so that
-    it doesn't define what it is measured by. maps: (layers, heads, query, key)"""
+    """The measures of each layer and head. A head of encoder-decoder attention is measured by the alignment of the
+    others, so that it doesn't define its own measure. maps: (layers, heads, query, key)"""
     return [
         [_measured(kind, head, _centre(kind, maps, aligner, layer, number)) for number, head in enumerate(heads)]
         for layer, heads in enumerate(maps)
@@ -188,29 +183,24 @@ def _centre(kind: AttentionKind, maps: Floats, aligner: Aligner, layer: int, hea
 
 def _measured(kind: AttentionKind, head: Floats, centre: list[int | None]) -> HeadMeasures:
     """head: (query, key)"""
-    places = np.arange(len(centre))
     queries = np.array([query for query, key in enumerate(centre) if key is not None], dtype=np.intp)
     keys = np.array([key for key in centre if key is not None], dtype=np.intp)
-    own = {"aligned" if kind == "cross" else "same": _mean_at(head, queries, keys)}
+
+    def mean_at(queries: NDArray[np.intp], keys: NDArray[np.intp]) -> float:
+        """The mean weight that each query gives to its key, over those whose key exists."""
+        there = (keys >= 0) & (keys < head.shape[1])
+        return float(head[queries[there], keys[there]].mean()) if there.any() else 0.0
+
+    own = {"aligned" if kind == "cross" else "same": mean_at(queries, keys)}
     if kind == "cross":
-        slope = (head.shape[1] - 1) / max(len(head) - 1, 1)
-        own["diagonal"] = _mean_at(head, places, np.floor(places * slope + 0.5).astype(np.intp))
-    return HeadMeasures(
-        previous=_mean_at(head, queries, keys - 1),
-        next=_mean_at(head, queries, keys + 1),
-        control=float(head[:, 0 if kind == "decoder" else -1].mean()),
-        entropy=_entropy(head),
-        **own,
-    )
-
-
-def _mean_at(head: Floats, queries: NDArray[np.intp], keys: NDArray[np.intp]) -> float:
-    """The mean weight that each query gives to its key, of those whose key exists."""
-    there = (keys >= 0) & (keys < head.shape[1])
-    return float(head[queries[there], keys[there]].mean()) if there.any() else 0.0
-
-
-def _entropy(head: Floats) -> float:
+        places, slope = np.arange(len(head)), (head.shape[1] - 1) / max(len(head) - 1, 1)
+        own["diagonal"] = mean_at(places, np.floor(places * slope + 0.5).astype(np.intp))
     weights = head.astype(np.float64)
     logarithms = np.log2(weights, out=np.zeros_like(weights), where=weights > 0)
-    return float(-(weights * logarithms).sum(axis=-1).mean()) + 0.0  # no negative zero
+    return HeadMeasures(
+        previous=mean_at(queries, keys - 1),
+        next=mean_at(queries, keys + 1),
+        control=float(head[:, 0 if kind == "decoder" else -1].mean()),
+        entropy=float(-(weights * logarithms).sum(axis=-1).mean()) + 0.0,  # no negative zero
+        **own,
+    )

@@ -1,8 +1,8 @@
-"""What positions are for: two sentences of the same words, in another order, that a model translates differently.
+"""Proof of what positions are for: two sentences of the same words, in another order, with different translations.
 
-Without positions the encoder gives the same states for both, in another order, and what attention sums up has no order;
-so the model can't tell them apart. Where order is meaning depends on the text that the model was made for: reorderings
-of such text are tried, and one is kept that proves it.
+Without positions the encoder gives the same states for both, in another order, and the sums of attention have no order;
+so the model can't tell them apart. Where order has a meaning depends on the text that the model was made for:
+reorderings of such text are tried, and one that proves it is kept.
 """
 
 import re
@@ -17,20 +17,20 @@ TRIED_AT_ONCE, MOST_TRIED = 16, 96
 """Reorderings that are translated together, and all that are tried."""
 MOST_OF_A_SENTENCE = 8
 MOST_SENTENCES, LONGEST_SENTENCE = 500, 100
-"""Of the model's domain, that are looked at, and their characters: long ones take long, and are hard to compare."""
+"""Limits of the sentences from the model's domain: their number and their characters."""
 SURE = 0.5
-"""The least probability of the least likely word of translations that the model is sure of."""
+"""Least probability of the least likely word in translations that the model is sure of."""
 
 
 @dataclass(frozen=True)
 class WordOrder:
-    """Two sentences of the same tokens in another order, and what a model makes of each."""
+    """Two sentences of the same tokens in another order, and their translations by a model."""
 
     sentences: tuple[str, str]
     with_positions: tuple[Tried, Tried]
     without_positions: tuple[Tried, Tried]
     tried: int = 1
-    """How many reorderings were tried until this one was kept."""
+    """Number of reorderings that were tried until this one was kept."""
 
     @property
     def proves(self) -> bool:
@@ -39,12 +39,12 @@ class WordOrder:
 
     @property
     def rank(self) -> tuple[bool, bool, bool, float]:
-        """The higher, the better to be shown: first of all it proves."""
+        """The higher, the better as an example: proof comes first."""
         return self.proves, *_rank(self.sentences[0], self.with_positions)
 
     @property
     def is_convincing(self) -> bool:
-        """Whether no other needs to be looked for."""
+        """Whether the search can stop."""
         return all(self.rank[:3])
 
 
@@ -60,8 +60,8 @@ def find_word_order(
     translate_fast: Translate,
 ) -> WordOrder | None:
     """Tries reorderings of the texts, some at once, until one proves what positions are for and the model is sure of
-    it. Else the one of highest rank that does; else the first that was tried; None where no two words can change
-    places. tokens: the ids of a text, None where the model can't read it. translate_fast: what is tried at first."""
+    it. Otherwise returns the proof of highest rank; or the first reordering; or None if no two words can change places.
+    tokens: the ids of a text, None if the model can't read it. translate_fast: for the first round."""
 
     def whole(pair: tuple[str, str]) -> WordOrder:
         (one, other), (without_one, without_other) = translate(pair), translate_without_positions(pair)
@@ -94,27 +94,27 @@ def reorderings(text: str) -> list[str]:
 
 
 def _pairs(texts: Iterable[str], tokens: Tokens) -> Iterator[tuple[str, str]]:
-    """Sentences of the same tokens: of every text its most promising one, then of each its second, and so on."""
+    """Sentences of the same tokens: the most promising reordering of every text, then the second of each, and so on."""
 
-    def of(text: str) -> Iterator[tuple[str, str]]:
+    def pairs_of(text: str) -> Iterator[tuple[str, str]]:
         ids = sorted(tokens(text) or ())
         for other in islice(reorderings(text), MOST_OF_A_SENTENCE) if ids else ():
             if sorted(tokens(other) or ()) == ids:
                 yield text, other
 
-    for rank in zip_longest(*map(of, texts)):
+    for rank in zip_longest(*map(pairs_of, texts)):
         yield from filter(None, rank)
 
 
 def _form(word: str) -> str:
-    """`00` of 03, `Aa` of Mann, `a` of dog."""
+    """`00` for 03, `Aa` for Mann, `a` for dog."""
     letters = ("0" if one.isdigit() else "A" if one.isupper() else "a" for one in word)
     return re.sub("a+", "a", "".join(letters))
 
 
 def _rank(sentence: str, translations: Sequence[Tried]) -> tuple[bool, bool, float]:
-    """The translations have as many words, as those of two sentences of one form do; the model is sure of them, as it
-    seldom is of what is no sentence; the sentences are short, or the model is surer."""
+    """Best are translations with equally many words, which the model is sure of, as it seldom is if the source is no
+    sentence; then short sentences, or surer translations."""
     one, other = translations
     sureness = min((word.probability for word in (*one.words, *other.words)), default=0.0)
     last = -float(len(sentence)) if sureness >= SURE else sureness

@@ -1,7 +1,7 @@
 """Pictures of attention, positions, masks and schedules as SVG or PNG, by matplotlib (extra `plot`).
 
-Text is drawn as shapes, so that a picture looks the same wherever it is opened. Hangul comes from NanumGothic (SIL Open
-Font License), which the extra brings with the package koreanize-matplotlib.
+Text is drawn as shapes, so that a picture looks the same everywhere. Hangul comes from NanumGothic (SIL Open Font
+License), which the extra brings with the package koreanize-matplotlib.
 """
 
 from __future__ import annotations
@@ -24,37 +24,33 @@ if TYPE_CHECKING:
     from headway.insight.maps import AttentionKind, AttentionMaps
 
 FORMATS = (".svg", ".png")
-CELL, LABEL = 0.24, 0.16
-"""Inches that a token takes, and that its label needs at least."""
+CELL, LABEL, LETTER, BAR = 0.24, 0.16, 0.1, 0.6
+"""Inches: of a token, of its label at least, of a letter in a title, and of the bar of colours."""
 MARGIN = 8
 """Cells around a map for its labels and title."""
-LETTER, BAR = 0.1, 0.6
-"""Inches that a letter of a title takes, and the bar of colours."""
 PALETTES = {
     "share": ("#ffffff", "#d6e4f5", "#8fb8e6", "#3a7cc9", "#144a8c", "#07274f"),
     "sign": ("#8a3b00", "#d9822b", "#f6d3ac", "#ffffff", "#b5d2f2", "#3a7cc9", "#0b3a75"),
 }
-"""Those of the page (page/views/colours.js): for shares, and for numbers below and above zero."""
+"""The page's colours (page/views/colours.js): for shares, and for numbers below and above zero."""
 AXES = {
     "encoder": ("source token that asks", "source token that answers"),
     "decoder": ("token that is written", "token that is read"),
     "cross": ("token that is written", "source token"),
 }
-"""What the rows and columns of a kind of attention are."""
+"""Meaning of the rows and columns of a kind of attention."""
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A matrix to draw, with a label a row and a label a column."""
+    """A matrix to draw, with a label for each row and column, and names of the axes."""
 
     title: str
-    values: NDArray[Any]
-    """(rows, columns)"""
+    values: NDArray[Any]  # (rows, columns)
     rows: Sequence[str]
     columns: Sequence[str]
     row_axis: str = ""
     column_axis: str = ""
-    """What rows and columns are."""
 
 
 def heat_maps(
@@ -63,12 +59,11 @@ def heat_maps(
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
 ) -> list[list[HeatMap]]:
-    """A row for each layer with this number, from 1 on, or for every one: its heads with these numbers, or, where none
-    are given, their mean. Raises ValueError for one that isn't there."""
-    labels = maps.labels(kind)
+    """A row for each layer with this number, from 1 on, or for every layer: the heads with these numbers, or the mean
+    of all. Raises ValueError for a number that doesn't exist."""
     numbers = range(1, len(maps.attention[kind]) + 1) if layers is None else layers
-    found = [maps.of_layer(kind, layer, heads) for layer in numbers]
-    return [[HeatMap(title, matrix, *labels, *AXES[kind]) for title, matrix in row.items()] for row in found]
+    axes = *maps.labels(kind), *AXES[kind]
+    return [[HeatMap(title, one, *axes) for title, one in maps.of_layer(kind, i, heads).items()] for i in numbers]
 
 
 def draw_heat_maps(
@@ -79,8 +74,8 @@ def draw_heat_maps(
     colour_bar: bool = True,
     longest_edge: float = 40.0,
 ) -> Figure:
-    """A grid of heat maps, the same colours for all. `limits` are the values of the first and the last colour; a
-    picture that is longer than `longest_edge` inches is made with smaller cells."""
+    """A grid of heat maps, the same colours for all. `limits` are the values of the first and the last colour. If a
+    picture would be longer than `longest_edge` inches, its cells are smaller."""
     figure_class = _matplotlib()
     from matplotlib.colors import LinearSegmentedColormap, Normalize
 
@@ -112,12 +107,12 @@ def draw_heat_maps(
 
 
 def draw_curves(panels: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]], x_label: str) -> Figure:
-    """Lines through points, (xs, ys) by name; those of one unit in one panel, which is named for it."""
+    """Lines through points, (xs, ys) by name, in a panel for each unit, which is its name."""
     figure = _matplotlib()(figsize=(8, 1.0 + 3.5 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), squeeze=False, sharex=True)[:, 0]
     for axis, (y_label, curves) in zip(axes, panels.items(), strict=True):
         for number, (name, (xs, ys)) in enumerate(curves.items()):
-            marker = "o" if len(xs) == 1 else ""  # which alone makes no line
+            marker = "o" if len(xs) == 1 else ""
             label = _plain(f" {name}" if name.startswith("_") else name)  # the legend leaves out names with a _ first
             axis.plot(xs, ys, ("-", "--", ":", "-.")[number % 4], marker=marker, label=label)
         axis.set_ylabel(y_label)
@@ -129,16 +124,16 @@ def draw_curves(panels: Mapping[str, Mapping[str, tuple[Sequence[float], Sequenc
 
 
 def check_picture_path(path: Path, others: Sequence[str] = ()) -> None:
-    """Raises UserError where no picture can be made there, before any work is done for it."""
-    known = (*FORMATS, *others)
-    if path.suffix.lower() not in known:
-        raise UserError(f"{path}: a picture's name must end in {', '.join(known)}")
-    if path.suffix.lower() in FORMATS:
+    """Raises UserError if no picture can be made there. others: suffixes of other files that are allowed."""
+    suffix = path.suffix.lower()
+    if suffix not in (*FORMATS, *others):
+        raise UserError(f"{path}: a picture's name must end in {', '.join((*FORMATS, *others))}")
+    if suffix in FORMATS:
         _matplotlib()
 
 
 def save_picture(figure: Figure, path: Path) -> None:
-    """Writes the picture as its name's suffix says, .svg or .png."""
+    """Writes the picture as .svg or .png."""
     import matplotlib as mpl
 
     fonts = ["DejaVu Sans", *_hangul_font()]
@@ -149,18 +144,18 @@ def save_picture(figure: Figure, path: Path) -> None:
 
 
 def _ticks(labels: Sequence[str], cell: float) -> tuple[list[int], list[str]]:
-    """Places and labels: every one, or every n-th where they would run into each other."""
+    """Places and labels: all, or every n-th if they would run into each other."""
     places = list(range(0, len(labels), math.ceil(LABEL / cell)))
     return places, [_plain(labels[place]) for place in places]
 
 
 def _plain(label: str) -> str:
-    """The label as it is to be read: `$` starts no formula, and control characters are dots."""
+    """The label as plain text: `$` starts no formula, and control characters are dots."""
     return "".join(char if char.isprintable() else "·" for char in label).replace("$", r"\$")
 
 
 def _hangul_font() -> list[str]:
-    """The name under which matplotlib finds Hangul."""
+    """The name of a font with Hangul in matplotlib, if there is one."""
     from matplotlib import font_manager
 
     package = importlib.util.find_spec("koreanize_matplotlib")  # its import would change all of matplotlib's settings

@@ -1,7 +1,7 @@
-"""The record of one translation: all that the model computed while it read a source and gave its target, by name.
+"""The record of one translation: everything that the model computed while it read a source and predicted its target.
 
-One teacher-forced pass through a copy of the modules with the same weights, attention by its readable lines. The names
-of the arrays are in docs/record.md.
+It comes from one teacher-forced pass through a copy of the modules with the same weights and the readable attention.
+The names of the arrays are in docs/record.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
 from headway.translator.aligning import MEAN, Floats, alignment
 
 TOP = 10
-"""Tokens whose probabilities are looked at in each step."""
+"""Number of likely tokens that each step has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,10 @@ class Token:
 
 @dataclass(frozen=True)
 class Text:
-    """One side of a translation."""
+    """One side of a translation. Its last token is <eos>, which has no characters."""
 
     text: str
     tokens: list[Token]
-    """The last one is <eos>, which has no characters."""
 
     @classmethod
     def of(cls, text: str, ids: Sequence[int], pieces: Sequence[Piece], eos_id: int) -> Text:
@@ -55,46 +54,41 @@ class Text:
 
     @property
     def ids(self) -> list[int]:
-        """<eos> last."""
+        """Ids of the tokens, <eos> last."""
         return [token.id for token in self.tokens]
 
     @property
     def pieces(self) -> list[str]:
-        """<eos> last."""
+        """Pieces of the tokens, <eos> last."""
         return [token.piece for token in self.tokens]
 
     def words(self, log_probabilities: Sequence[float]) -> tuple[Word, ...]:
-        """With the log-probability of each token; without <eos>."""
-        tokens = self.tokens[:-1]
-        return tuple(
-            Word(
-                self.text[tokens[group[0]].start : tokens[group[-1]].end],
-                math.exp(math.fsum(log_probabilities[place] for place in group)),
-            )
-            for group in word_groups(self.pieces[:-1])
-        )
+        """The words without <eos>. log_probabilities: one for each token."""
+        words = []
+        for group in word_groups(self.pieces[:-1]):
+            text = self.text[self.tokens[group[0]].start : self.tokens[group[-1]].end]
+            words.append(Word(text, math.exp(math.fsum(log_probabilities[place] for place in group))))
+        return tuple(words)
 
 
 @dataclass(frozen=True)
 class Step:
-    """The most likely tokens at one step."""
+    """The log-probability of the target's token at one step, and the most likely tokens, best first."""
 
     log_probability: float
-    """Of the target's token."""
     rank: int
     """Number of tokens that are more likely than the target's."""
     ids: list[int]
-    """The most likely tokens, best first."""
     logits: list[float]
     probabilities: list[float]
 
 
 @dataclass(frozen=True)
 class Moment:
-    """One of the models that a run has saved."""
+    """A model that a run has saved."""
 
     name: str
-    """Such as `step-00002000`."""
+    """The name of its folder, such as `step-00002000`."""
     step: int | None
     """The training step, if the name contains it."""
     score: float
@@ -184,12 +178,12 @@ class TranslationRecord:
         """The maps of one of the models in `history`."""
         return self._maps(f"history.{number}.")
 
-    def _maps(self, below: str) -> AttentionMaps:
-        layers = attention_names(self.config).items()
+    def _maps(self, prefix: str) -> AttentionMaps:
+        names = attention_names(self.config).items()
         return AttentionMaps(
             self.source.pieces,
             self.target.pieces,
-            {kind: [self.arrays[f"{below}{name}"] for name in names] for kind, names in layers if names},
+            {kind: [self.arrays[f"{prefix}{name}"] for name in layers] for kind, layers in names if layers},
         )
 
 

@@ -1,8 +1,7 @@
 """Recording: every tensor of one pass through a model, by name (docs/record.md).
 
-The model knows nothing of it. The pass runs on a copy of its modules that shares its weights: forward hooks on them
-report what goes in and comes out, and where that is too little, in the core of attention, a twin that reports each of
-its steps takes the place of the module.
+The model knows nothing of it. The pass runs on a copy of its modules that shares its weights: forward hooks report
+inputs and outputs, and the core of attention is replaced by a twin that reports each of its steps.
 """
 
 import math
@@ -38,7 +37,7 @@ Record = Callable[[str, Tensor], None]
 
 
 def recording_copy(model: Transformer, record: Record) -> Transformer:
-    """A copy that shares the weights and gives the same results, and tells `record` everything it computes."""
+    """A copy that shares the weights, gives the same results, and reports to `record` everything it computes."""
     copied = sharing_copy(model)
 
     def watch_input(module: nn.Module, name: str, change: Callable[[Tensor], Tensor] = lambda x: x) -> None:
@@ -70,8 +69,8 @@ def recording_copy(model: Transformer, record: Record) -> Transformer:
             case Residual():
                 watch_input(module.norm, f"{name}.sum")
                 watch_output(module.norm, f"{name}.normalised")
-    for name in ("source_positions", "target_positions"):
-        watch_output(getattr(copied, name), name)
+    watch_output(copied.source_positions, "source_positions")
+    watch_output(copied.target_positions, "target_positions")
     watch_output(copied.output, "logits")
     return copied
 
@@ -82,21 +81,21 @@ def record_pass(
 ) -> dict[str, NDArray[Any]]:
     """Runs a model once over a source and its translation and keeps every tensor, by name.
 
-    Ids are with <eos>. A tensor that has two names, such as the output of a layer and the input of the next, is one
-    array. `rereads` is for a model whose tokens see later ones, which the pass has and a search has not: its logits are
-    those of each prefix of the target, read by itself; all else is of the last step, which reads the whole.
+    Ids are with <eos>. A tensor with two names, such as the output of a layer and the input of the next, is one array.
+    `rereads` is for a model whose tokens see later ones, which the pass has and a search has not: its logits are those
+    of each prefix of the target, read by itself; everything else is of the last step, which reads the whole.
     """
     reading = Reading.of(model, source_ids, target_ids)
     ids = reading.source[None], reading.read[None]
     seen: dict[str, Tensor] = {}
-    recording_copy(model, lambda name, tensor: seen.update({name: tensor}))(*ids)
+    recording_copy(model, seen.__setitem__)(*ids)
     if rereads:
         seen["logits"] = prefix_logits(model, *ids)
     return _arrays(seen)
 
 
 class _RecordedAttention(nn.Module):
-    """The twin of `ScaledDotProductAttention`: the readable lines of `attend`, each told to the record."""
+    """The twin of `ScaledDotProductAttention`: the readable lines of `attend`, with every result recorded."""
 
     def __init__(self, core: nn.Module, name: str, record: Record) -> None:
         super().__init__()
@@ -107,7 +106,7 @@ class _RecordedAttention(nn.Module):
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """As `ScaledDotProductAttention`, without dropout."""
+        """The same as `ScaledDotProductAttention`, without dropout."""
         query, key, value = (split_heads(x, self.num_heads) for x in (queries, keys, values))
         scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))  # (batch, heads, query, key)
         visible = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)

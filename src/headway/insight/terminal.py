@@ -1,4 +1,4 @@
-"""Pictures and analyses as text for a terminal; wide characters such as Hangul take their two columns."""
+"""Pictures and tables as text for a terminal; wide characters such as Hangul take their two columns."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 SHADES = " ░▒▓█"
 DARKER_FROM = (0.08, 0.35, 0.6, 0.85)
-"""Where the next shade begins; the first low enough that attention to a dozen places alike still shows."""
+"""Least weight of each shade; the first shows attention that is divided evenly among a dozen places."""
 BAR_WIDTH = 60
 PLOT_WIDTH, PLOT_HEIGHT = 64, 12
 """Characters and lines of a plot, without its labels."""
 
 
 def draw_map(weights: Matrix, queries: Sequence[str], keys: Sequence[str]) -> str:
-    """One line a query, one column a key; the darker, the larger the weight. weights: (query, key), rows of sum 1."""
+    """One line per query, one column per key; the darker, the larger the weight. weights: (query, key), from 0 to 1."""
     keys, queries = [shown(key) for key in keys], [shown(query) for query in queries]
     margin = max(cell_len(query) for query in queries)
     lines = [" " * margin + "  " + " ".join(keys)]
@@ -36,7 +36,7 @@ def draw_map(weights: Matrix, queries: Sequence[str], keys: Sequence[str]) -> st
 
 
 def draw_shades(values: Matrix, rows: Sequence[str]) -> str:
-    """One line a row, one shade a value from 0 to 1."""
+    """One line per row, one shade for each value from 0 to 1."""
     margin = max(map(len, rows))
     return "\n".join(
         f"{row:>{margin}}  {''.join(map(shade, line))}" for row, line in zip(rows, values.tolist(), strict=True)
@@ -53,7 +53,7 @@ def draw_numbers(values: Matrix, rows: Sequence[str], columns: Sequence[str]) ->
 
 
 def draw_bars(values: Sequence[float], labels: Sequence[str], form: str) -> str:
-    """One line a value, not negative: its label, itself as `form` says, and a bar; the longest is the largest."""
+    """One line per value, not negative: its label, its number in the format `form`, and a bar."""
     margin, largest = max(map(len, labels)), max(values) or 1.0
     return "\n".join(
         f"{label:>{margin}}  {value:{form}}  {'█' * round(BAR_WIDTH * value / largest)}".rstrip()
@@ -62,8 +62,8 @@ def draw_bars(values: Sequence[float], labels: Sequence[str], form: str) -> str:
 
 
 def draw_plot(curves: Mapping[str, Mapping[int, float]], form: str) -> str:
-    """Curves in one plot, ys by x, with values as `form` says. Each is drawn with the one character that is its name,
-    and with `*` where several meet."""
+    """Curves in one plot, ys by x, with labels in the format `form`. Each is drawn with the one character that is its
+    name, and with `*` where several meet."""
     xs = [x for curve in curves.values() for x in curve]
     ys = [y for curve in curves.values() for y in curve.values()]
     left, wide, bottom, high = min(xs), (max(xs) - min(xs)) or 1, min(ys), (max(ys) - min(ys)) or 1.0

@@ -1,5 +1,5 @@
-"""Edits of a model or of its source, as they are asked for, and their effect on a translation. `editing` makes those of
-the model; those of the text are made here."""
+"""Edits of a model or of its source, and their effect on a translation. `editing` edits the model; the text is edited
+here."""
 
 import re
 from collections.abc import Iterable
@@ -83,10 +83,9 @@ class Word:
 
 @dataclass(frozen=True)
 class Tried(Outcome):
-    """An outcome with its words."""
+    """An outcome with its words, without <eos>."""
 
     words: tuple[Word, ...]
-    """Without <eos>."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def read_as(form: TypeAdapter[Form], document: Any, name: str) -> Form:
 
 
 def usual_cases(config: ModelConfig, text: str) -> list[list[Edit]]:
-    """What a page without a live model shows: positions, mask and scaling switched off, each and together; each head
+    """The edits in a page without a live model: positions, mask and scaling switched off, each and together; each head
     switched off; each two words next to each other swapped, and any two words of a short text."""
     parts: list[Edit] = [PositionsOff(), LookAheadOff(), ScalingOff()]
     together = [list(some) for count in (1, 2, 3) for some in combinations(parts, count)]
@@ -152,10 +151,10 @@ def swapped(one: re.Match[str], other: re.Match[str]) -> str:
 
 
 def changes_model(edits: Iterable[Edit]) -> bool:
-    """Whether any of them changes more than the text."""
+    """Whether any edit changes more than the text."""
     return not all(isinstance(edit, SwapWords) for edit in edits)
 
 
 def sees_ahead(edits: Iterable[Edit]) -> bool:
-    """Whether the earlier tokens of a translation are to be read anew at each step, because they see the later."""
+    """Whether earlier tokens of a translation see later ones, so that each step must read all of them again."""
     return any(isinstance(edit, LookAheadOff) for edit in edits)

@@ -1,5 +1,5 @@
 """The JSON form of a record (docs/record.md): small things as plain JSON, numbers as base64 of little-endian arrays,
-each to be decoded by itself."""
+each of which can be decoded by itself."""
 
 from __future__ import annotations
 
@@ -19,52 +19,77 @@ from headway.insight.analyses.analysis import token
 from headway.insight.maps import SUBLAYERS, word_groups
 
 if TYPE_CHECKING:
-    from headway.insight import BeamTree, Text, TranslationRecord
-    from headway.insight.record import Step
+    from headway.insight import Text, TranslationRecord
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000
-"""Numbers of a record that are all given in float16; of a larger one, all but scores and weights are int8."""
+"""Size of a record up to which all numbers are float16; in a larger one, all but scores and weights are int8."""
 LARGEST_HALF = 65504.0
 
 ArraysKind = Literal["all", "layers", "attention", "none"]
-"""Which arrays a document has: `layers` are all but the logits, `attention` the weights of every head."""
+"""The arrays of a document: `layers` are all but the logits, `attention` the weights of every head."""
 Arrays = ArraysKind | Sequence[str]
 """Or their names: these come in float32, as the model has them."""
 
 
 def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[str, Any]:
     """The record as JSON; numbers that are not finite are None. Raises UserError for an array that it doesn't have."""
-    return {
+    config, vocabulary, beam = record.config, record.vocabulary, record.beam
+    decoder_heads, decoder_d_ff = config.decoder_num_heads or config.num_heads, config.decoder_d_ff or config.d_ff
+    steps = [
+        {
+            "log_probability": step.log_probability,
+            "rank": step.rank,
+            "top": [
+                {**token(id_, vocabulary), "logit": logit, "probability": probability}
+                for id_, logit, probability in zip(step.ids, step.logits, step.probabilities, strict=True)
+            ],
+        }
+        for step in record.steps
+    ]
+    tree = beam and {
+        "beam_size": beam.beam_size,
+        "length_penalty": beam.length_penalty,
+        "steps": [[{**vars(one), "piece": vocabulary[one.id]} for one in step] for step in beam.steps],
+        "result": beam.result,
+        "finished": beam.finished,
+    }
+    document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "headway": headway.__version__,
-        "model": _model(record),
+        "model": {
+            "source_language": record.source_language,
+            "target_language": record.target_language,
+            "config": {**config.to_dict(), "decoder_num_heads": decoder_heads, "decoder_d_ff": decoder_d_ff},
+            "d_head": config.d_model // config.num_heads,
+            "decoder_d_head": config.d_model // decoder_heads,
+        },
         "source": {**_text(record.source), "original": record.original_text},
-        "target": {**_text(record.target), "score": plain(record.score), "given": record.target_given},
-        "start": {"id": record.config.bos_id, "piece": record.maps.read[0]},
-        "alternatives": plain(record.alternatives),
-        "steps": [_step(step, record.vocabulary) for step in record.steps],
-        "beam": None if record.beam is None else _beam(record.beam, record.vocabulary),
+        "target": {**_text(record.target), "score": record.score, "given": record.target_given},
+        "start": {"id": config.bos_id, "piece": record.maps.read[0]},
+        "alternatives": record.alternatives,
+        "steps": steps,
+        "beam": tree,
         "attention": {
             kind: {
-                "layers": maps.shape[0],
+                "layers": len(maps),
                 "heads": maps.shape[1],
                 "names": SUBLAYERS[kind],
-                "measures": plain(record.heads[kind]),
+                "measures": record.heads[kind],
             }
             for kind, maps in record.attention.items()
         },
         "alignment": record.alignment,
-        "edits": plain(record.edits),
-        "before": plain(record.before),
-        "cases": plain(record.cases),
-        "order": plain(record.order),
+        "edits": record.edits,
+        "before": record.before,
+        "cases": record.cases,
+        "order": record.order,
         "inspected_step": record.step,
-        "history": plain(record.history),
-        "analyses": plain({name: one.document(record.vocabulary) for name, one in record.analyses.found().items()}),
-        "arrays": dict(_entries(record, arrays)),
+        "history": record.history,
+        "analyses": {name: one.document(vocabulary) for name, one in record.analyses.found().items()},
     }
+    return {**plain(document), "arrays": dict(_entries(record, arrays))}
 
 
 def plain(value: Any) -> Any:
@@ -80,49 +105,10 @@ def plain(value: Any) -> Any:
     return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def _model(record: TranslationRecord) -> dict[str, Any]:
-    config = record.config
-    decoder_heads = config.decoder_num_heads or config.num_heads
-    return {
-        "source_language": record.source_language,
-        "target_language": record.target_language,
-        "config": {
-            **config.to_dict(),
-            "decoder_num_heads": decoder_heads,
-            "decoder_d_ff": config.decoder_d_ff or config.d_ff,
-        },
-        "d_head": config.d_model // config.num_heads,
-        "decoder_d_head": config.d_model // decoder_heads,
-    }
-
-
 def _text(text: Text) -> dict[str, Any]:
     words = {place: number for number, group in enumerate(word_groups(text.pieces)) for place in group}
-    return {
-        "text": text.text,
-        "tokens": [{**dataclasses.asdict(token), "word": words[place]} for place, token in enumerate(text.tokens)],
-    }
-
-
-def _step(step: Step, vocabulary: Sequence[str]) -> dict[str, Any]:
-    return {
-        "log_probability": plain(step.log_probability),
-        "rank": step.rank,
-        "top": [
-            {**token(id_, vocabulary), "logit": plain(logit), "probability": plain(probability)}
-            for id_, logit, probability in zip(step.ids, step.logits, step.probabilities, strict=True)
-        ],
-    }
-
-
-def _beam(beam: BeamTree, vocabulary: Sequence[str]) -> dict[str, Any]:
-    return {
-        "beam_size": beam.beam_size,
-        "length_penalty": beam.length_penalty,
-        "steps": [[{**plain(one), "piece": vocabulary[one.id]} for one in step] for step in beam.steps],
-        "result": plain(beam.result),
-        "finished": plain(beam.finished),
-    }
+    tokens = [{**dataclasses.asdict(one), "word": words[place]} for place, one in enumerate(text.tokens)]
+    return {"text": text.text, "tokens": tokens}
 
 
 def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -158,19 +144,20 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
 
 
 def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:
-    """What is the sum of two other arrays: the input of each stack, and every residual sum."""
-    for side, stack, sublayers in (
-        ("source", "encoder", ("self", "feed_forward")),
-        ("target", "decoder", ("self", "cross", "feed_forward")),
+    """The arrays that are the sum of two others: the input of each stack, and every residual sum."""
+    config = record.config
+    for side, stack, layers, sublayers in (
+        ("source", "encoder", config.encoder_layers, ("self", "feed_forward")),
+        ("target", "decoder", config.decoder_layers, ("self", "cross", "feed_forward")),
     ):
         before = f"{stack}.input"
         yield before, [f"{side}_embedding.scaled", f"{side}_positions"]
-        for layer in range(record.config.encoder_layers if stack == "encoder" else record.config.decoder_layers):
+        for layer in range(layers):
             for sublayer in sublayers:
                 name = f"{stack}.layers.{layer}.{sublayer}"
                 output = f"{name if sublayer == 'feed_forward' else f'{name}_attention'}.output"
                 yield f"{name}_residual.sum", [before, output]
-                before = f"{name}_residual.{'sum' if record.config.norm == 'pre' else 'normalised'}"
+                before = f"{name}_residual.{'sum' if config.norm == 'pre' else 'normalised'}"
 
 
 def _numbers(array: NDArray[np.float32], half: bool) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Analyses of a translation that go beyond attention: what it needs, where it comes from, what each layer would say.
 
-Each is a module of this package, which has its request, its result with the JSON form and the text for a terminal, and
-its computation. `Analyses` lists them all; everything else finds them there.
+Each is a module of this package with its request, its result (which knows its JSON form and its text for the terminal)
+and its computation. `Analyses` lists them all; everything else finds them there.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter
@@ -19,6 +18,7 @@ from headway.errors import UserError
 from headway.insight.analyses.analysis import LONGEST_ANALYSED, MOST_PAIRS, Analysis, Request, TokenNames
 from headway.insight.maps import Floats
 from headway.insight.what_if import read_as
+from headway.lazy import lazy_names
 
 if TYPE_CHECKING:
     from headway.insight.analyses.contrast import Contrast
@@ -45,8 +45,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Analyses:
-    """The result of each analysis, None if it wasn't requested. The name of a field is that of its module, too, where
-    the request of `head_importance` is `HeadImportanceRequest`."""
+    """The result of each analysis, None if it wasn't requested. A field is named for its module, whose classes are
+    named for it: `HeadImportance`, and `AskHeadImportance` for the request."""
 
     contributions: Contributions | None = None
     erasure: Erasure | None = None
@@ -68,12 +68,19 @@ class Analyses:
 
 
 NAMES = tuple(field.name for field in fields(Analyses))
+_REQUESTS = {name: f"Ask{name.title().replace('_', '')}" for name in NAMES}
+_load, __dir__ = lazy_names(__name__, **_REQUESTS)
+
+
+def __getattr__(name: str) -> Any:
+    """The requests, such as `AskContrast`, are loaded when they are used, because they need torch."""
+    return _load(name)
 
 
 def request_class(name: str) -> type[Request]:
     """The form in which an analysis is requested. Raises UserError without torch."""
     need_torch("inspect")
-    return getattr(import_module(f"{__name__}.{name}"), f"{name.title().replace('_', '')}Request")
+    return _load(_REQUESTS[name])
 
 
 def names_by_sentence() -> list[str]:

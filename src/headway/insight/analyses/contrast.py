@@ -1,9 +1,7 @@
 """Contrast: why this token, and not that one? (Yin and Neubig 2022, "Interpreting Language Models with Contrastive
-Explanations", sections 3.1 and 3.3)
-
-It explains the difference between the logits of the translation's token and of a foil. Shared evidence (that a noun
-must come) cancels out. Erasure and gradient x input are taken over the source's tokens, with the same baseline: a zero
-embedding whose position stays.
+Explanations", sections 3.1 and 3.3) It explains the difference between the logits of the translation's token and of a
+foil. Shared evidence (that a noun must come) cancels out. Erasure and gradient x input are taken over the source's
+tokens, with the same baseline: a zero embedding whose position stays.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +46,7 @@ class Contrast(Analysis):
         yield f"{title}\n\n{draw_table(rows)}"
 
 
-class ContrastRequest(Request):
+class AskContrast(Request):
     """The source tokens that decide for a word and against another."""
 
     kind: Literal["contrast"] = "contrast"

@@ -53,7 +53,7 @@ class Contributions(Analysis):
         yield f"the source's share of the contributions to each token\n\n{draw_table(rows)}"
 
 
-class ContributionsRequest(Request):
+class AskContributions(Request):
     """The contribution of each token to each token of the translation."""
 
     kind: Literal["contributions"] = "contributions"

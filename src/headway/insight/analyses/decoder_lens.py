@@ -1,6 +1,5 @@
-"""DecoderLens: the whole decoder reads the output of each encoder layer, as if it were the last (Langedijk et al. 2023,
-"DecoderLens: Layerwise Interpretation of Encoder-Decoder Transformers"). With `norm: pre` the stack's last norm stands
-in between."""
+"""DecoderLens: the whole decoder reads the output of each encoder layer, after the stack's last norm (Langedijk et al.
+2023, "DecoderLens: Layerwise Interpretation of Encoder-Decoder Transformers")."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import Literal
 import torch
 
 from headway.insight.analyses.analysis import Analysis, Analyst, Request, TokenNames
-from headway.insight.analyses.reading import Reading, decoded_with, log_probabilities_of_given, states
+from headway.insight.analyses.reading import Reading, decoded_from, log_probabilities_of_given
 from headway.insight.maps import Floats
 from headway.insight.terminal import draw_table, layer_name
 from headway.insight.what_if import Outcome
@@ -31,7 +30,7 @@ class DecoderLens(Analysis):
         yield f"DecoderLens: what the decoder makes of each encoder layer\n\n{draw_table(rows)}"
 
 
-class DecoderLensRequest(Request):
+class AskDecoderLens(Request):
     """A translation from each encoder layer."""
 
     kind: Literal["decoder_lens"] = "decoder_lens"
@@ -43,12 +42,9 @@ class DecoderLensRequest(Request):
 
 @torch.inference_mode()
 def given_by_encoder_layer(model: Transformer, reading: Reading) -> Floats:
-    """Log-probabilities of the translation's tokens, the decoder reading each encoder layer's output.
-    -> (layers + 1, target)"""
-    rows = []
-    for state in states(model.encoder, model.embed_source(reading.source[None])):
-        [hidden] = decoded_with(model, reading, model.encoder.norm(state))
-        rows.append(log_probabilities_of_given(model, reading, hidden))
+    """Log-probabilities of the translation's tokens, (layers + 1, target)."""
+    hidden = [decoded_from(cut, reading, cut.source_embedding(reading.source)[None])[0] for cut in cut_encoders(model)]
+    rows = [log_probabilities_of_given(model, reading, one) for one in hidden]
     return torch.stack(rows).float().cpu().numpy()
 
 

@@ -1,11 +1,10 @@
 """Erasure: how much less likely is each token of the translation without a token of the source?
 
-Li et al. 2016, "Understanding Neural Networks through Representation Erasure"; for images it is called occlusion
-(Zeiler and Fergus 2014). A token is erased as word dropout does it in training: its embedding is zero, its position
-stays. The answer is the model's own, so it says what a word needs, while attention says where it looks. Two words that
-can replace each other seem not to be needed. With all words erased at once it gives the pointwise mutual information of
-token and source, given the tokens before (Fernandes et al. 2021, "Measuring and Increasing Context Usage in
-Context-Aware Machine Translation", for context). A translation that gains little from its source is a hallucination.
+Li et al. 2016, "Understanding Neural Networks through Representation Erasure". A token is erased as word dropout does
+it in training: its embedding is zero, its position stays. If two words can replace each other, neither seems needed.
+With all words erased it gives the pointwise mutual information of token and source, given the tokens before (Fernandes
+et al. 2021, "Measuring and Increasing Context Usage in Context-Aware Machine Translation", for context). A translation
+that gains little from its source is a hallucination.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +62,7 @@ class Erasure(Analysis):
         yield f"{title}, {self.mean_gain:.2f} on average{warning}\n\n{draw_table(rows)}"
 
 
-class ErasureRequest(Request):
+class AskErasure(Request):
     """The source tokens that each token of the translation needs."""
 
     kind: Literal["erasure"] = "erasure"

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.insight.analyses.analysis import Analysis, Analyst, Request, TokenNames
-from headway.insight.analyses.contrast import ContrastRequest
-from headway.insight.analyses.contributions import ContributionsRequest
-from headway.insight.analyses.erasure import ErasureRequest
+from headway.insight.analyses.contrast import AskContrast
+from headway.insight.analyses.contributions import AskContributions
+from headway.insight.analyses.erasure import AskErasure
 from headway.insight.analyses.reading import Reading, erasures, hidden_without
 from headway.insight.maps import Floats, attention_names
 from headway.insight.terminal import draw_table
@@ -55,16 +55,16 @@ class Faithfulness(Analysis):
         yield f"faithfulness: area below the deletion curve; the smaller, the more faithful\n\n{draw_table(rows)}"
 
 
-class FaithfulnessRequest(Request):
+class AskFaithfulness(Request):
     """Deletion curves of the attention, the mean of all layers and heads, and of every attribution."""
 
     kind: Literal["faithfulness"] = "faithfulness"
 
     def compute(self, analyst: Analyst) -> Faithfulness:
-        contrast = analyst.result(ContrastRequest)
+        contrast = analyst.result(AskContrast)
         attributions = {
-            "contributions": analyst.result(ContributionsRequest).source,
-            "erasure": analyst.result(ErasureRequest).effect,
+            "contributions": analyst.result(AskContributions).source,
+            "erasure": analyst.result(AskErasure).effect,
             "contrast_erasure": contrast.erasure,
             "contrast_gradient_x_input": contrast.gradient_x_input,
         }

@@ -1,11 +1,10 @@
-"""The importance of heads: how much a model needs each of its heads, over many sentences.
+"""The importance of heads over many sentences, in nats per token.
 
 By ablation: the loss in log-probability of reference translations when the head gives nothing, one head at a time
 (Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 3.2; Voita et al. 2019, "Analyzing Multi-Head
-Self-Attention: Specialized Heads Do the Heavy Lifting, the Rest Can Be Pruned"). And by Michel et al.'s gradient proxy
-(section 4.1), which costs one backward pass for all heads together: the mean over sentences of |dL/dxi|, L the loss of
-a sentence and xi a factor of the head's output, 1 in the model as it is. Both are in nats per token here, so the proxy
-is the ablation if the loss is linear in xi and every head's loss has one sign.
+Self-Attention"). And by Michel et al.'s gradient proxy (section 4.1), one backward pass for all heads: the mean over
+sentences of |dL/dxi|, L the loss of a sentence and xi a factor of the head's output, 1 in the model as it is. It equals
+the ablation if the loss is linear in xi and has one sign for every head.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,9 +23,10 @@ from headway.decoding.by_length import batches_by_length
 from headway.decoding.engine import padded
 from headway.insight.analyses.analysis import MOST_PAIRS, Analysis, Analyst, Pairs, Request, TokenNames
 from headway.insight.analyses.reading import output_from, states
-from headway.insight.editing import attentions
+from headway.insight.editing import attentions, edited_model
 from headway.insight.maps import KINDS, AttentionKind, Floats
 from headway.insight.terminal import draw_numbers
+from headway.insight.what_if import HeadOff
 from headway.model import Transformer, cross_mask, padding_mask, target_mask
 from headway.model.sharing import sharing_copy
 
@@ -40,7 +40,8 @@ Sums = Mapping[AttentionKind, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class HeadImportance(Analysis):
-    """Importance for each kind of attention that the model has, (layers, heads), in nats per token."""
+    """Importance for each kind of attention that the model has, (layers, heads), and the mean log-probability of a
+    token over these sentences and tokens, which include <eos>."""
 
     ablation: Mapping[AttentionKind, Floats]
     """The loss of the translations without the head; below 0: they are likelier without it."""
@@ -48,9 +49,7 @@ class HeadImportance(Analysis):
     """Michel et al.'s proxy of its size."""
     sentences: int
     tokens: int
-    """Number of tokens of the translations, with <eos>."""
     log_probability: float
-    """Mean log-probability of a token."""
 
     def document(self, vocabulary: Sequence[str]) -> dict[str, Any]:
         return {"sentences": self.sentences, "tokens": self.tokens, "log_probability": self.log_probability}
@@ -65,7 +64,7 @@ class HeadImportance(Analysis):
                     yield f"{title}\n\n{draw_numbers(values[kind], rows, columns)}"
 
 
-class HeadImportanceRequest(Request):
+class AskHeadImportance(Request):
     """The importance of each head over some sentences."""
 
     kind: Literal["head_importance"] = "head_importance"
@@ -87,13 +86,13 @@ class HeadImportanceRequest(Request):
 
 def head_importance(model: Transformer, sources: Ids, targets: Ids) -> HeadImportance:
     """Ids are with <eos>."""
-    gated = _Gated(model)
-    ablation: Sums = {kind: np.zeros(shape) for kind, shape in gated.shapes.items()}
-    gradient: Sums = {kind: np.zeros(shape) for kind, shape in gated.shapes.items()}
+    every = attentions(model)
+    ablation: Sums = {kind: np.zeros((len(some), some[0].num_heads)) for kind, some in every.items() if some}
+    gradient: Sums = {kind: np.zeros(one.shape) for kind, one in ablation.items()}
     tokens, total = sum(map(len, targets)), 0.0
     for batch in _batches(model, sources, targets):
-        total += _add_gradients(gated, *batch, gradient)
-        _add_ablations(gated, *batch, ablation)
+        total += _add_gradients(model, *batch, gradient)
+        _add_ablations(model, *batch, ablation)
 
     def per_token(sums: Sums) -> dict[AttentionKind, Floats]:
         return {kind: (one / tokens).astype(np.float32) for kind, one in sums.items()}
@@ -101,69 +100,51 @@ def head_importance(model: Transformer, sources: Ids, targets: Ids) -> HeadImpor
     return HeadImportance(per_token(ablation), per_token(gradient), len(sources), tokens, total / tokens)
 
 
-class _Gated:
-    """A copy of a model whose heads' outputs are multiplied by gates: 1 as they are, 0 for a head that is off."""
+def _log_probability(model: Transformer, hidden: Tensor, given: Tensor) -> Tensor:
+    """The sum over all translations. hidden: the decoder's output; given: (sentences, target length) -> ()"""
+    real = given != model.config.pad_id
+    return -F.cross_entropy(model.output(hidden[real]).float(), given[real], reduction="sum")
 
-    def __init__(self, model: Transformer) -> None:
-        self.model = sharing_copy(model)
-        self.gates: dict[tuple[AttentionKind, int], Tensor] = {}
-        """Gates of some attentions, by kind and layer, (sentences or 1, 1, heads, 1)."""
-        self.shapes: dict[AttentionKind, tuple[int, int]] = {}
-        """Layers and heads of each kind of attention."""
-        for kind, layers in attentions(self.model).items():
-            if layers:
-                self.shapes[kind] = len(layers), layers[0].num_heads
-            for layer, attention in enumerate(layers):
-                attention.output.register_forward_pre_hook(partial(self._gate, (kind, layer)))
 
-    def _gate(self, place: tuple[AttentionKind, int], _: nn.Module, inputs: Any) -> Tensor | None:
+def _add_gradients(model: Transformer, source: Tensor, read: Tensor, given: Tensor, found: Sums) -> float:
+    """Adds |d log p / d xi| of each sentence. Returns the log-probability of all."""
+    copied, factors = sharing_copy(model), {}
+
+    def multiply(place: tuple[AttentionKind, int, int], _: nn.Module, inputs: tuple[Tensor]) -> Tensor:
         """A hook of W_O's input."""
-        gates, [x] = self.gates.get(place), inputs
-        return None if gates is None else (x.unflatten(-1, (gates.size(2), -1)) * gates.to(x.dtype)).flatten(-2)
+        factors[place] = torch.ones(len(source), 1, place[2], 1, device=source.device, requires_grad=True)
+        return (inputs[0].unflatten(-1, (place[2], -1)) * factors[place].to(inputs[0].dtype)).flatten(-2)
 
-    def log_probability(self, hidden: Tensor, given: Tensor) -> Tensor:
-        """The sum over all translations. hidden: the decoder's output; given: (sentences, target length) -> ()"""
-        real = given != self.model.config.pad_id
-        return -F.cross_entropy(self.model.output(hidden[real]).float(), given[real], reduction="sum")
-
-
-def _add_gradients(gated: _Gated, source: Tensor, read: Tensor, given: Tensor, found: Sums) -> float:
-    """Adds |d log p / d gate| of each sentence. Returns the log-probability of all."""
-    for kind, (layers, heads) in gated.shapes.items():
-        for layer in range(layers):
-            gated.gates[kind, layer] = torch.ones(len(source), 1, heads, 1, device=source.device, requires_grad=True)
+    for kind, layers in attentions(copied).items():
+        for layer, attention in enumerate(layers):
+            attention.output.register_forward_pre_hook(partial(multiply, (kind, layer, attention.num_heads)))
     with torch.enable_grad():
-        total = gated.log_probability(gated.model.hidden_states(source, read), given)
-    gradients = torch.autograd.grad(total, list(gated.gates.values()))
-    for (kind, layer), gradient in zip(gated.gates, gradients, strict=True):
-        found[kind][layer] += gradient[:, 0, :, 0].abs().sum(dim=0).cpu().numpy()
-    gated.gates.clear()
+        total = _log_probability(copied, copied.hidden_states(source, read), given)
+    if factors:
+        gradients = torch.autograd.grad(total, list(factors.values()))
+        for (kind, layer, _), gradient in zip(factors, gradients, strict=True):
+            found[kind][layer] += gradient[:, 0, :, 0].abs().sum(dim=0).cpu().numpy()
     return float(total.detach())
 
 
 @torch.inference_mode()
-def _add_ablations(gated: _Gated, source: Tensor, read: Tensor, given: Tensor, found: Sums) -> None:
+def _add_ablations(model: Transformer, source: Tensor, read: Tensor, given: Tensor, found: Sums) -> None:
     """Adds the loss of the translations without each head. The layers before the head's are computed once."""
-    model, pad = gated.model, gated.model.config.pad_id
-    mask = padding_mask(source, pad)
-    masks = target_mask(read, pad), cross_mask(mask)
+    mask = padding_mask(source, model.config.pad_id)
+    masks = target_mask(read, model.config.pad_id), cross_mask(mask)
     encoder = states(model.encoder, model.embed_source(source), mask)
     memory = model.encoder.norm(encoder[-1])
     decoder = states(model.decoder, model.embed_target(read), memory, *masks)
-    whole = gated.log_probability(model.decoder.norm(decoder[-1]), given)
-    for kind, (layers, heads) in gated.shapes.items():
-        for layer in range(layers):
-            for head in range(heads):
-                gates = torch.ones(1, 1, heads, 1, device=memory.device)
-                gates[:, :, head] = 0.0
-                gated.gates[kind, layer] = gates
-                if kind == "encoder":
-                    changed = output_from(model.encoder, layer, encoder[layer], mask)
-                    hidden = output_from(model.decoder, 0, decoder[0], changed, *masks)
-                else:
-                    hidden = output_from(model.decoder, layer, decoder[layer], memory, *masks)
-                found[kind][layer, head] += float(whole - gated.log_probability(hidden, given))
-            del gated.gates[kind, layer]
+    whole = _log_probability(model, model.decoder.norm(decoder[-1]), given)
+    for kind, losses in found.items():
+        for layer, head in np.ndindex(losses.shape):
+            edited = edited_model(model, [HeadOff(attention=kind, layer=layer, head=head)])
+            if kind == "encoder":
+                changed = output_from(edited.encoder, layer, encoder[layer], mask)
+                hidden = output_from(edited.decoder, 0, decoder[0], changed, *masks)
+            else:
+                hidden = output_from(edited.decoder, layer, decoder[layer], memory, *masks)
+            losses[layer, head] += float(whole - _log_probability(model, hidden, given))
 
 
 def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

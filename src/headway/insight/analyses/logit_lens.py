@@ -1,5 +1,5 @@
-"""The logit lens: logits of the output of each decoder layer, as if it were the last (nostalgebraist 2020,
-"interpreting GPT: the logit lens"). With `norm: pre` the stack's last norm stands in between."""
+"""The logit lens: logits of the output of each decoder layer, after the stack's last norm (nostalgebraist 2020,
+"interpreting GPT: the logit lens")."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class LogitLens(Analysis):
         yield f"logit lens: the likeliest token after each decoder layer\n\n{draw_table(rows)}"
 
 
-class LogitLensRequest(Request):
+class AskLogitLens(Request):
     """The likeliest tokens after each decoder layer."""
 
     kind: Literal["logit_lens"] = "logit_lens"

@@ -32,13 +32,11 @@ class Patching(Analysis):
     step: int
     """The first step at which the other sentence would have another word."""
     word: int
-    """Id of the translation's word at the step."""
     other_word: int
-    """Id of the word for the other sentence."""
+    """Ids of the words at the step, for the sentence and for the other."""
     difference: float
-    """logit(word) - logit(other_word) for the sentence itself, above 0."""
     other_difference: float
-    """The same for the other sentence, below 0."""
+    """logit(word) - logit(other_word), above 0 for the sentence itself and below 0 for the other."""
     encoder: Floats
     """(layers + 1, source)"""
     decoder: Floats
@@ -61,7 +59,7 @@ class Patching(Analysis):
             yield f"patching from {self.other!r}: how far each place moves {flip}, {stack}\n\n{picture}"
 
 
-class PatchingRequest(Request):
+class AskPatching(Request):
     """The places in the model that turn a word into that of another sentence."""
 
     kind: Literal["patching"] = "patching"

@@ -19,12 +19,9 @@ TOKENS_AT_ONCE = 1 << 13
 class Reading:
     """Ids on the device of the model, without padding."""
 
-    source: Tensor
-    """<eos> last, (source length,)"""
-    read: Tensor
-    """Input of the decoder: <bos> and the target without its last token, (target length,)"""
-    given: Tensor
-    """The target, a token for each step, <eos> last, (target length,)"""
+    source: Tensor  # <eos> last, (source length,)
+    read: Tensor  # the decoder's input: <bos> and the target without its last token, (target length,)
+    given: Tensor  # the target, a token for each step, <eos> last, (target length,)
 
     @classmethod
     def of(cls, model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> Reading:
@@ -47,11 +44,7 @@ class Reading:
 def decoded_from(model: Transformer, reading: Reading, embeddings: Tensor) -> Tensor:
     """The decoder's output over the whole target, for each row of source embeddings. (rows, source length, d_model)
     -> (rows, target length, d_model)"""
-    return decoded_with(model, reading, model.encoder(embeddings + model.source_positions(len(reading.source))))
-
-
-def decoded_with(model: Transformer, reading: Reading, memory: Tensor) -> Tensor:
-    """The same from the encoder's output, (rows, source length, d_model)."""
+    memory = model.encoder(embeddings + model.source_positions(len(reading.source)))
     y = model.embed_target(reading.read[None]).expand(len(memory), -1, -1)  # (rows, target length, d_model)
     return model.decoder(y, memory, causal_mask(len(reading.read), y.device))
 

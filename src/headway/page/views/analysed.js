@@ -8,18 +8,22 @@ export const ANALYSES = ["contributions", "erasure", "contrast", "logit_lens", "
 export const QUICK = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens"];
 
 /**
- * found(name) -> {fields, array(part)}, or null where it isn't known; computes(name): whether the live model can;
+ * found(name) -> {fields, parts, array(part)}, or null where it isn't known; names(): those that are known or computed; computes(name): whether the live model can;
  * ask(analyses, status, edits): async, has them computed, of the model with these edits (default: the record's), says how
  * it goes in `status` -> whether that worked.
  */
 export function analysesOf(glass) {
   const { record } = glass;
   const kept = glass.kept("analyses", { found: new Map() });
-  const note = ({ analyses = {} }, get) => {
-    for (const [name, fields] of Object.entries(analyses)) kept.found.set(name, { fields, array: (part) => get(`analyses.${name}.${part}`) });
+  const note = ({ analyses = {}, arrays = {} }, get) => {
+    for (const [name, fields] of Object.entries(analyses)) {
+      const parts = Object.keys(arrays).flatMap((one) => (one.startsWith(`analyses.${name}.`) ? [one.slice(`analyses.${name}.`.length)] : []));
+      kept.found.set(name, { fields, parts, array: (part) => get(`analyses.${name}.${part}`) });
+    }
   };
   if (!kept.found.size) note(record, glass.get);
   return {
+    names: () => [...new Set([...kept.found.keys(), ...glass.computes])],
     found: (name) => kept.found.get(name) ?? null,
     computes: (name) => glass.computes.includes(name),
     async ask(analyses, status, edits = record.edits) {

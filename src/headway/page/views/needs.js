@@ -1,14 +1,16 @@
 // The sixth view: what the translation needs, where it comes from, and in which layer it is decided.
 
-import { analysesOf, QUICK } from "./analysed.js";
+import { analysesOf, matrixOfArray, QUICK } from "./analysed.js";
 import { contrastForm, contrastPart } from "./contrast.js";
 import { curvesPart } from "./curves.js";
 import { make } from "./elements.js";
 import { decoderLensPart, logitLensPart } from "./lenses.js";
 import { mapsPart, needsPart } from "./looks_and_needs.js";
+import { matrixPicture } from "./matrix.js";
 import { patchingForm, patchingPart } from "./patching.js";
 import { sharePart } from "./source_share.js";
 import { tokenButtons } from "./token_buttons.js";
+import { pieceTexts } from "./tokens.js";
 
 /** Each: name (of its texts), the analysis that it shows, draw(glass, analyses) -> elements; follows: whether
  * it is of the chosen token; form(glass, ask, analyses) -> where the reader asks for one of another kind. */
@@ -27,7 +29,9 @@ export function needsView(glass) {
   const { say } = glass;
   const analyses = analysesOf(glass);
   const status = make("p", { class: "quiet status", role: "status" });
-  const sections = PARTS.map((part) => sectionOf(glass, analyses, part));
+  const known = new Set(["head_importance", ...PARTS.map(({ analysis }) => analysis)]); // the heads have a view of their own
+  const others = analyses.names().filter((name) => !known.has(name)).map((name) => ({ name, analysis: name, draw: otherPart(name), title: name, text: "" }));
+  const sections = [...PARTS, ...others].map((part) => sectionOf(glass, analyses, part));
   const tokens = tokenButtons(glass);
   const absent = make("p", { class: "quiet" });
   const refresh = () => {
@@ -43,7 +47,7 @@ export function needsView(glass) {
 }
 
 /** -> {element, refresh, follows}; hidden where there is nothing to show or to ask. */
-function sectionOf(glass, analyses, { name, analysis, draw, follows = false, form = null }) {
+function sectionOf(glass, analyses, { name, analysis, draw, follows = false, form = null, title, text }) {
   const { say } = glass;
   const place = make("div", { class: "analysis-place" });
   const status = make("p", { class: "quiet status", role: "status" });
@@ -56,6 +60,17 @@ function sectionOf(glass, analyses, { name, analysis, draw, follows = false, for
     else place.replaceChildren(...(form || QUICK.includes(analysis) ? [] : [button()]));
   };
   const asking = form && analyses.computes(analysis) ? form(glass, ask, analyses) : null;
-  const element = make("section", { class: "card analysis", id: `glass-${name}` }, make("h3", {}, say(`${name}Title`)), make("p", { class: "quiet" }, say(`${name}Text`)), place, asking, status);
+  const element = make("section", { class: "card analysis", id: `glass-${name}` }, make("h3", {}, title ?? say(`${name}Title`)), make("p", { class: "quiet" }, text ?? say(`${name}Text`)), place, asking, status);
   return { element, refresh, follows };
+}
+
+/** Of an analysis without a part of its own: its fields, and its arrays with a row for each token and a column for each of the source. */
+function otherPart(name) {
+  return (glass, analyses) => {
+    const { fields, parts, array } = analyses.found(name);
+    const [rowNames, columnNames] = [glass.record.target, glass.record.source].map(({ tokens }) => pieceTexts(tokens));
+    const maps = parts.map((part) => [part, array(part)]).filter(([, { shape }]) => `${shape}` === `${[rowNames.length, columnNames.length]}`);
+    const pictures = maps.map(([part, one]) => make("div", {}, make("h4", {}, part), matrixPicture(glass, matrixOfArray(one), { label: part, rowNames, columnNames, side: "target", square: true, told: (row, column) => `${row} ← ${column}` })));
+    return [make("div", { class: "maps" }, pictures), make("pre", { class: "wide" }, JSON.stringify(fields, null, 1))];
+  };
 }
