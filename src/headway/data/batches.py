@@ -40,7 +40,7 @@ class CorpusShare:
 
     size: int
     weight: float = 1.0
-    """Occurrences of each pair in an epoch. 0.5: a random half of them, drawn anew each epoch."""
+    """Number of times each pair occurs in an epoch. 0.5: a random half of the pairs, drawn anew each epoch."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def epoch_order(shares: Sequence[CorpusShare], seed: int, epoch: int) -> Order:
 
 
 def row_shape(mean_source: float, mean_target: float, budget: int) -> tuple[int, int]:
-    """The places of a row on each side, in multiples of 8, as the mean lengths. budget: that of a micro-batch."""
+    """The places of a row on each side, in proportion to the mean lengths. budget: the places of a micro-batch."""
     longer = max(mean_source, mean_target)
     places = 8
     while places < max(ROW, 2 * longer) and 2 * (2 * places) * ROWS <= budget:

@@ -12,7 +12,8 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import IO
@@ -21,6 +22,8 @@ from headway.errors import UserError
 
 MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 """First bytes of compressed files. No UTF-8 text begins so."""
+ZSTD = ("compression.zstd", "backports.zstd")
+"""Modules for .zst, of Python 3.14 and of a package."""
 LONGEST_LINE = 64 << 20
 """Bytes of a line, at most: a file without line ends would take all memory."""
 MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -78,7 +81,7 @@ def compress(path: Path, data: bytes) -> bytes:
 
 def damages() -> tuple[type[Exception], ...]:
     """The exceptions that reading an opened file raises if it is damaged or incomplete."""
-    zstd = (sys.modules[name].ZstdError for name in ("compression.zstd", "backports.zstd") if name in sys.modules)
+    zstd = (module.ZstdError for name in ZSTD if (module := sys.modules.get(name)) is not None)
     return OSError, EOFError, zlib.error, lzma.LZMAError, *zstd
 
 
@@ -139,14 +142,10 @@ def _package(suffix: str, path: Path) -> ModuleType:
     """The module for the compression."""
     if suffix != ".zst":
         return gzip if suffix == ".gz" else lzma
-    try:
-        from compression import zstd  # type: ignore[import-not-found]
-    except ImportError:
-        try:
-            from backports import zstd
-        except ImportError:
-            raise UserError(f"{path}: .zst needs an extra package: pip install 'headway[zst]'") from None
-    return zstd
+    for name in ZSTD:
+        with suppress(ImportError):
+            return import_module(name)
+    raise UserError(f"{path}: .zst needs an extra package: pip install 'headway[zst]'")
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:

@@ -42,7 +42,7 @@ class Pair:
     line: int
     """Counted from 1, the same on both sides."""
     target_file: Path | None = None
-    """The file of the translation, where it is another one."""
+    """The file of the translation, if it is another one."""
 
 
 @dataclass(frozen=True)
@@ -319,8 +319,8 @@ def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides
 
 
 def matching_files(path: Path) -> list[Path]:
-    """The files of a pattern such as `part-*.de.gz`, in sorted order; an existing file of that name is meant itself.
-    Raises UserError for a pattern that matches nothing."""
+    """The files of a pattern such as `part-*.de.gz`, sorted, or an existing file that has the name of a pattern. Raises
+    UserError for a pattern that matches nothing."""
     if not glob.has_magic(str(path)) or path.exists():
         return [path]
     matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207 - takes any path

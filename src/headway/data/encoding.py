@@ -91,7 +91,6 @@ class EncodingSettings:
     """Everything that decides the ids of a text. It can be sent to other processes."""
 
     tokenizers: tuple[Tokenizer, Tokenizer]
-    """The tokenizers of source and target."""
     max_length: int
     max_tokens: int
     corpora: tuple[tuple[str, tuple[str, str]], ...]

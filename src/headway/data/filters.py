@@ -87,8 +87,8 @@ def outside(bounds: tuple[int, int], size: Callable[[str], int]) -> Test:
 
 
 def uneven(most: float, usual: float = 1.0) -> Test:
-    """Finds pairs with a side more than `most` times as long as the other, in characters, other than short ones. usual:
-    how many characters a target has for each of its source."""
+    """Finds pairs with a side more than `most` times as long as the other, in characters, except short ones. usual: the
+    characters of a target for each of its source."""
 
     def test(source: str, target: str) -> bool:
         shorter, longer = sorted((len(source.strip()) * usual, len(target.strip())))

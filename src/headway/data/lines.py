@@ -63,10 +63,10 @@ class Layout:
         for number, line in enumerate(lines, start=first):
             if self == Layout() or is_blank(line):
                 yield Line(number, line)
+            elif self.column is None:
+                yield Line(number, *self._of_field(line))
             else:
-                yield Line(
-                    number, *(self._of_field(line) if self.column is None else self._of_column(line, self.column))
-                )
+                yield Line(number, *self._of_column(line, self.column))
 
     def _of_column(self, line: str, column: int) -> tuple[str, str]:
         """Text and fault."""

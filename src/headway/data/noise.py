@@ -6,7 +6,7 @@ The training text gets noise when it is prepared (`data.noise`), a test set by `
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 from typing import Literal, get_args
 
@@ -19,13 +19,12 @@ TYPOS = 0.1
 QWERTY = "qwertyuiop asdfghjkl zxcvbnm"
 DUBEOLSIK = "ㅂㅈㄷㄱㅅ ㅛㅕㅑㅐㅔ ㅁㄴㅇㄹㅎ ㅗㅓㅏㅣ ㅋㅌㅊㅍ ㅠㅜㅡ"
 """The rows of the Korean keyboard, consonants and vowels apart, because one never replaces the other."""
-FIRST_SYLLABLE, LAST_SYLLABLE = "가", "힣"
-JAMO = (
-    "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ",
-    "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ",
-    "\0ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ",
-)
-"""The initial consonants, the vowels and the final consonants (first: none), in the order of Unicode's syllables."""
+JAMO = {
+    0x1100: "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ",
+    0x1161: "ㅏㅐㅑㅒㅓㅔㅕㅖㅗㅘㅙㅚㅛㅜㅝㅞㅟㅠㅡㅢㅣ",
+    0x11A8: "ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅㅆㅇㅈㅊㅋㅌㅍㅎ",
+}
+"""The initial consonants, vowels and final consonants, each at the code of the first that composes syllables."""
 WITHOUT_DIACRITICS = str.maketrans(
     {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D"}
 )
@@ -74,7 +73,7 @@ def _swapped(rest: str, _: Random) -> str:
 
 def _dropped(rest: str, _: Random) -> str:
     jamo = _jamo_of(rest[0])
-    return (_syllable((*jamo[:2], 0)) if jamo and jamo[2] else "") + rest[1:]
+    return (unicodedata.normalize("NFC", jamo[:2]) if len(jamo) == 3 else "") + rest[1:]
 
 
 def _repeated(rest: str, _: Random) -> str:
@@ -85,35 +84,28 @@ def _beside(rest: str, random: Random) -> str:
     """Replaces the first letter by that of a key beside it."""
     char = rest[0]
     if jamo := _jamo_of(char):
-        hit = [
-            _syllable((*jamo[:part], JAMO[part].index(key), *jamo[part + 1 :]))
-            for part in range(3)
-            for key in NEIGHBOURS.get(JAMO[part][jamo[part]], ())
-        ]
+        keys = [jamo[:part] + key + jamo[part + 1 :] for part, one in enumerate(jamo) for key in NEIGHBOURS[one]]
+        hit = [unicodedata.normalize("NFC", one) for one in keys]
     else:
         hit = [key.upper() if char.isupper() else key for key in NEIGHBOURS.get(char.lower(), ())]
     return (random.choice(hit) if hit else char) + rest[1:]
+
+
+def _jamo_of(char: str) -> str:
+    """The jamo that compose a syllable; empty for another character."""
+    return unicodedata.normalize("NFD", char) if "가" <= char <= "힣" else ""
 
 
 EDITS = (_swapped, _dropped, _repeated, _beside)
 """Edits of the part of a word that begins with the letter concerned."""
 _KEYS = f" {QWERTY} {DUBEOLSIK} "
 NEIGHBOURS = {key: (_KEYS[i - 1] + _KEYS[i + 1]).replace(" ", "") for i, key in enumerate(_KEYS) if key != " "}
-"""The keys to the left and right of each key."""
-
-
-def _jamo_of(char: str) -> tuple[int, int, int] | None:
-    """The numbers of a syllable's initial consonant, vowel and final consonant; None for another character."""
-    if not FIRST_SYLLABLE <= char <= LAST_SYLLABLE:
-        return None
-    rest, final = divmod(ord(char) - ord(FIRST_SYLLABLE), len(JAMO[2]))
-    return *divmod(rest, len(JAMO[1])), final
-
-
-def _syllable(jamo: Sequence[int]) -> str:
-    """The syllable of the numbers by `_jamo_of`."""
-    initial, vowel, final = jamo
-    return chr(ord(FIRST_SYLLABLE) + (initial * len(JAMO[1]) + vowel) * len(JAMO[2]) + final)
+"""The keys to the left and right of each key, and of each jamo that composes syllables."""
+NEIGHBOURS |= {
+    chr(first + place): "".join(chr(first + jamo.index(key)) for key in NEIGHBOURS.get(one, ""))
+    for first, jamo in JAMO.items()
+    for place, one in enumerate(jamo)
+}
 
 
 def _without_final_punctuation(text: str) -> str:

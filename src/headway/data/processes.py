@@ -28,7 +28,7 @@ IN_HAND = 2
 AHEAD = 4
 """Chunks per process that may be started before the next one in order is done."""
 LOOK_AROUND_EVERY = 0.2
-"""Seconds."""
+"""Seconds between calls of `look_around`."""
 
 
 def encode_chunks(
@@ -58,18 +58,18 @@ class _Workers:
     """Processes that encode. Each works on one chunk and already holds the next, so it never waits for the disk."""
 
     def __init__(self, settings: EncodingSettings, count: int) -> None:
-        """Starts all of them. They get the settings later: starting a process waits until it has read its arguments."""
+        """Starts all processes. They get the settings later: a start waits until the arguments are read."""
         self._settings = settings
         context = get_context("spawn")
         self._chunks: dict[Any, Any] = {}
-        """For each worker's connection of answers, the connection that it gets its chunks by."""
+        """The connection for chunks of each worker, by its connection for answers."""
         self._processes: dict[Any, Any] = {}
         for _ in range(count):
-            (given, chunks), (answers, theirs) = context.Pipe(duplex=False), context.Pipe()
-            process = context.Process(target=_work, args=(given, theirs), daemon=True)
+            (chunks_end, chunks), (answers, answers_end) = context.Pipe(duplex=False), context.Pipe()
+            process = context.Process(target=_work, args=(chunks_end, answers_end), daemon=True)
             process.start()
-            given.close()
-            theirs.close()  # the pipe then ends when the process does
+            chunks_end.close()
+            answers_end.close()  # the pipe then ends when the process does
             self._chunks[answers], self._processes[answers] = chunks, process
 
     def encode(
@@ -124,7 +124,7 @@ class _Workers:
 
     @contextmanager
     def _talking_to(self, worker: Any) -> Iterator[None]:
-        """Raises UserError where the process has ended."""
+        """Raises UserError if the process has ended."""
         try:
             yield
         except (EOFError, OSError):

@@ -1,10 +1,12 @@
 """Learns the tokenizers of a run from a sample of its training text."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from heapq import heappop, heappush
+from itertools import compress, count, repeat
+from operator import itemgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headway.data.corpus import Chunk, CorpusFiles, Pair, read_chunks
 from headway.data.encoding import Texts, rejection_reason
@@ -76,24 +78,31 @@ def sampled_texts(options: PreparationOptions, corpora: Sequence[CorpusFiles], h
 
 
 def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Pair]]:
-    """Pairs with the numbers of their corpora, in order: all, or a random `most` of them, shared among the corpora as
-    `quotas` says. Within a corpus all pairs are equally likely. At most three times as many are in memory."""
-    drawn = [_Drawn() for _ in corpora]
+    """Pairs with the numbers of their corpora, in order: all, or a random `most` of them, shared among the corpora by
+    `quotas`. Within a corpus all pairs are equally likely: those with the lowest random keys are drawn."""
+    drawn: list[list[tuple[float, int, int, Chunk, bytes, bytes]]] = [[] for _ in corpora]
+    """A heap for each corpus: negative key, numbers of chunk and line, chunk without its text, source and target."""
     sizes = [0] * len(corpora)
-    last = 0
     for number, chunk in enumerate(read_chunks(corpora)):
-        if chunk.corpus != last:
-            last = chunk.corpus
-            for one, quota in zip(drawn, quotas(sizes[:last], most), strict=False):
-                one.keep(quota)
+        sizes[chunk.corpus] += chunk.lines
+        quotas_so_far = quotas(sizes, most)
+        heap, without_text = drawn[chunk.corpus], replace(chunk, source=b"", target=b"")
         keys = np.random.default_rng((SEED, number)).random(chunk.lines)
-        sizes[last] += chunk.lines
-        drawn[last].add(chunk, keys, most)
-    for one, quota in zip(drawn, quotas(sizes, most), strict=True):
-        one.keep(quota)
-    for corpus, one in enumerate(drawn):
-        for chunk, line, source, target in one.lines:
+        bound = -heap[0][0] if heap and len(heap) >= quotas_so_far[chunk.corpus] else 1.0
+        for key, (line, source, target) in compress(zip(keys.tolist(), _lines(chunk), strict=False), keys < bound):
+            heappush(heap, (-key, number, line, without_text, source, target))
+        for heap, quota in zip(drawn, quotas_so_far, strict=True):
+            while len(heap) > quota:  # later text only lowers the quotas
+                heappop(heap)
+    for corpus, heap in enumerate(drawn):
+        for _, _, line, chunk, source, target in sorted(heap, key=itemgetter(1, 2)):
             yield corpus, chunk.pair(line, source, target)
+
+
+def _lines(chunk: Chunk) -> Iterator[tuple[int, bytes, bytes]]:
+    """The number and the sides of each line."""
+    targets = chunk.target.split(b"\n") if chunk.target_file is not None else repeat(b"")
+    return zip(count(chunk.first), chunk.source.split(b"\n"), targets, strict=False)
 
 
 def quotas(sizes: Sequence[int], most: int) -> list[int]:
@@ -104,34 +113,3 @@ def quotas(sizes: Sequence[int], most: int) -> list[int]:
         taken[index] = min(sizes[index], left // (len(sizes) - rank))
         left -= taken[index]
     return taken
-
-
-@dataclass
-class _Drawn:
-    """The lines of a corpus with the lowest random keys, in the order of the text."""
-
-    keys: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    lines: list[tuple[Chunk, int, bytes, bytes]] = field(default_factory=list)
-    """Chunk without its text, line number, source and target."""
-    below: float = np.inf
-    """Lines with a key that isn't lower can no longer be drawn."""
-
-    def add(self, chunk: Chunk, keys: NDArray[np.float64], most: int) -> None:
-        chosen = np.flatnonzero(keys < self.below)
-        if not len(chosen):
-            return
-        without_text = replace(chunk, source=b"", target=b"")
-        sources, targets = chunk.source.split(b"\n"), chunk.target.split(b"\n")
-        for place in chosen.tolist():
-            target = targets[place] if chunk.target_file is not None else b""
-            self.lines.append((without_text, chunk.first + place, sources[place], target))
-        self.keys = np.concatenate([self.keys, keys[chosen]])
-        if len(self.keys) >= 2 * most:
-            self.keep(most)
-
-    def keep(self, count: int) -> None:
-        if len(self.keys) <= count:
-            return
-        chosen = np.sort(np.argpartition(self.keys, max(0, count - 1))[:count])
-        self.keys, self.lines = self.keys[chosen], [self.lines[place] for place in chosen.tolist()]
-        self.below = float(self.keys.max()) if count else 0.0
