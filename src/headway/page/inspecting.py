@@ -166,8 +166,9 @@ class Inspector:
         def target_ids(text: str) -> list[int]:
             return self.target(text).ids
 
-        ids, model = (record.source.ids, record.target.ids), self.stored.model
-        analyst = Analyst(requests, model, record.arrays, *ids, source_ids, target_ids, greedy)
+        reading = Reading.of(self.stored.model, record.source.ids, record.target.ids)
+        asked = {type(one): one for one in requests}
+        analyst = Analyst(asked, self.stored.model, record.arrays, reading, source_ids, target_ids, greedy)
         return Analyses(**{one.kind: analyst.result(type(one)) for one in requests})
 
     def outcome(self, source: Text, target: Text | None = None) -> what_if.Tried:
