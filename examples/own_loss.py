@@ -1,4 +1,7 @@
-"""A loss of your own: focal loss (Lin et al., 2017) gives less weight to tokens that the model predicts well."""
+"""A loss of your own: focal loss (Lin et al., 2017) gives less weight to tokens that the model predicts well.
+
+In this folder: headway train RECIPE training.loss=own_loss:FocalLoss
+"""
 
 import torch
 from torch import Tensor

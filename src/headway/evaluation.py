@@ -1,14 +1,11 @@
 """Scores of translations: sacreBLEU's BLEU, chrF and TER, metrics of the user's own, alignment errors, calibration."""
 
-import importlib
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Sequence, Sized
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +17,7 @@ from sacrebleu.significance import PairedTest, Result, _bootstrap_resample, esti
 
 from headway.errors import UserError
 from headway.languages import script_family
+from headway.lazy import described_error, load_named
 
 RESAMPLES = 1000
 _TOKENIZATIONS = {
@@ -87,7 +85,7 @@ class NamedMetric:
             with redirect_stdout(sys.stderr):
                 result: Any = self.function(list(sources), list(translations), list(references))
         except (Exception, SystemExit) as error:
-            raise UserError(f"metric {self.name}: fails: {_described_error(error)}") from None
+            raise UserError(f"metric {self.name}: fails: {described_error(error)}") from None
         scores = _numbers(result)
         if scores is None or scores.shape not in ((), (len(sources),)):
             returned = "None" if result is None else f"a {type(result).__name__}"
@@ -102,27 +100,8 @@ class NamedMetric:
 
 
 def load_metric(name: str) -> NamedMetric:
-    """Imports a metric by its name, `module:function`, from the current folder or else from the installed packages.
-    Raises UserError."""
-    module_name, _, function_name = name.partition(":")
-    if not all(part.isidentifier() for part in (function_name, *module_name.split("."))):
-        raise UserError(f"metric {name!r}: must be module:function, such as my_metrics:exact")
-    if (folder := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        with redirect_stdout(sys.stderr):
-            module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        absent = error.name if isinstance(error, ModuleNotFoundError) else None
-        problem = f"module {module_name} can't be imported: {_described_error(error)}"
-        if absent and f"{module_name}.".startswith(f"{absent}."):
-            problem = f"there is no module {absent} in {folder} or among the installed packages"
-        raise UserError(f"metric {name}: {problem}") from None
-    function = getattr(module, function_name, None)
-    if not callable(function):
-        problem = "has no function" if function is None else "has no function, but a value, of the name"
-        raise UserError(f"metric {name}: module {module_name} {problem} {function_name}")
-    return NamedMetric(name, cast("Any", function))
+    """Imports a metric by its name, `module:function`, as `load_named` does. Raises UserError."""
+    return NamedMetric(name, load_named(name, "metric", "function"))
 
 
 def _numbers(result: Any) -> NDArray[np.float64] | None:
@@ -134,16 +113,6 @@ def _numbers(result: Any) -> NDArray[np.float64] | None:
     except (ValueError, TypeError, RuntimeError):  # lists of several lengths, or of tensors that numpy doesn't take
         return None
     return array.astype(np.float64) if array.dtype.kind in "biuf" else None
-
-
-def _described_error(error: BaseException) -> str:
-    """Kind and text of an error, and the file and line that raised it."""
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)[1:]  # without this file's own
-    places = [frame for frame in frames if not frame.filename.startswith("<frozen importlib")]
-    if not places or isinstance(error, SyntaxError):  # whose text has the place
-        return text
-    return f"{text} ({Path(places[-1].filename).name}, line {places[-1].lineno})"
 
 
 def check_tokenize(tokenize: str) -> None:

@@ -103,7 +103,7 @@ def test_what_a_function_does_wrong_is_one_line_that_names_it(value, told):
 @pytest.mark.parametrize(
     ("name", "body", "told"),
     [
-        ("toy", "", "metric 'toy': must be module:function, such as my_metrics:exact"),
+        ("toy", "", "metric 'toy': must be module:function, such as my_module:name"),
         ("toy:", "", "metric 'toy:': must be module:function"),
         ("to y:metric", "", "must be module:function"),
         ("./toy:metric", "", "must be module:function"),

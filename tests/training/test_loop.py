@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 import torch
@@ -331,7 +332,7 @@ def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
     wanted = recipe(files)
     run(wanted, tmp_path / "whole")
     opened = begin(wanted, tmp_path / "run")
-    with RunLog(tmp_path / "run", 0, 0, print, tensorboard=False) as log_of_run:
+    with RunLog(tmp_path / "run", 0, 0, print) as log_of_run:
         for micro_batch in next(opened.train.plan.steps(0))[:3]:
             take_step(opened, [micro_batch], log_of_run, Reporter())  # and then it is killed
     run(wanted, tmp_path / "run")
@@ -476,13 +477,32 @@ def test_dropout_may_differ_from_the_model_that_is_the_start(files, tmp_path):
     assert begin(other, tmp_path / "second").model.config.dropout == 0.3
 
 
-def test_tensorboard_has_the_log(files, tmp_path):
-    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    run(recipe(files, tensorboard=True, max_steps=3), tmp_path / "run")
-    events = reader.EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
-    wanted = [entry["loss"] for entry in log(tmp_path / "run") if "loss" in entry]
-    assert [event.value for event in events.Scalars("loss")] == pytest.approx(wanted)
-    assert [event.step for event in events.Scalars("valid_bleu")] == [3]
+OWN_LOSS = """
+from headway.training.loss import TranslationLoss
+
+class Halved(TranslationLoss):
+    def forward(self, *batch):
+        return super().forward(*batch) / (2 if self.training else 1)
+
+class Other: ...
+"""
+
+
+def test_a_loss_of_ones_own(files, tmp_path, monkeypatch):
+    """Training minimises it, and logs the norm of its gradients; validation has the loss that it gives there."""
+    monkeypatch.chdir(tmp_path)
+    Path("own_losses.py").write_text(OWN_LOSS)
+    options = {"max_steps": 1, "max_gradient_norm": 0.0}
+    run(recipe(files, **options), tmp_path / "plain")
+    run(recipe(files, loss="own_losses:Halved", **options), tmp_path / "halved")
+    (plain, plain_valid), (halved, halved_valid) = log(tmp_path / "plain"), log(tmp_path / "halved")
+    assert halved["loss"] == pytest.approx(plain["loss"] / 2)
+    assert halved["gradient_norm"] == pytest.approx(plain["gradient_norm"] / 2, rel=1e-3)
+    assert plain["gradient_norm"] > 0
+    assert halved_valid["valid_loss"] == pytest.approx(plain_valid["valid_loss"], rel=1e-3)
+    for name, message in (("own_losses:Other", "must be a subclass of"), ("own_losses:Absent", "has no class Absent")):
+        with pytest.raises(UserError, match=message):
+            begin(recipe(files, loss=name, **options), tmp_path / "refused")
 
 
 @pytest.mark.parametrize(("growth", "steps"), [(0.1, 3), (0.0, 3), (-0.1, 9)])
@@ -589,7 +609,7 @@ def test_a_validation_that_was_left_comes_when_the_run_goes_on(files, tmp_path):
     assert log(tmp_path / "parts")[-1]["step"] == 16
     assert "valid_loss" not in log(tmp_path / "parts")[-1]
     opened = begin(wanted, tmp_path / "parts")
-    with RunLog(tmp_path / "parts", 16, 8, print, tensorboard=False) as log_of_run:
+    with RunLog(tmp_path / "parts", 16, 8, print) as log_of_run:
         validate_and_keep(opened, StopRequests(), log_of_run, Reporter())  # and then it is killed
     assert "valid_loss" in log(tmp_path / "parts")[-1]
     run(wanted, tmp_path / "parts")
@@ -844,7 +864,7 @@ def test_best_json_never_names_a_model_that_is_gone(files, tmp_path, monkeypatch
 
 def test_a_log_that_can_not_be_written_is_named(files, tmp_path, monkeypatch):
     run(recipe(files, max_steps=4), tmp_path / "run")
-    log_of_run = RunLog(tmp_path / "run", 4, 4, print, tensorboard=False)
+    log_of_run = RunLog(tmp_path / "run", 4, 4, print)
     log_of_run._file.close()
     with open("/dev/full", "ab", buffering=0) as log_of_run._file, pytest.raises(UserError, match="No space left"):
         log_of_run.write({"step": 5, "loss": 1.0})

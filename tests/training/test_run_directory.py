@@ -5,7 +5,7 @@ import pytest
 from headway.errors import UserError
 from headway.training.run_directory import MARK, open_run, remove_if_refused
 
-LEFT = ("data", "tensorboard", "log.jsonl", "best.json")
+LEFT = ("data", "log.jsonl", "best.json")
 
 
 def leave(run):

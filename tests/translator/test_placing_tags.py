@@ -233,7 +233,7 @@ def test_tags_without_a_place_are_told(text, translation, links):
 
 
 @pytest.mark.parametrize("text", ["Ein <b>a <i>b</b> c</i> d", "<b>" + "a <i>b</i> " * 200])
-def test_what_is_not_nested_or_too_much_goes_by_runs(text):
+def test_what_is_not_nested_or_too_much_is_split(text):
     [sentence] = parse_document(text, "html", "de").sentences
     assert sentence.whole is None
     assert len(sentence.runs) > 1

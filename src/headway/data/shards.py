@@ -125,16 +125,13 @@ class Shard:
     target_tokens: int = 0
 
 
-@dataclass(frozen=True)
-class ChunkEntry:
+@dataclass
+class ChunkEntry(Shard):
     """The size of a chunk."""
 
-    pairs: int
-    source_tokens: int
-    target_tokens: int
-    longest: int
+    longest: int = 0
     """The index, within the chunk, of the first pair with the most tokens."""
-    longest_tokens: int
+    longest_tokens: int = -1
     """The tokens of that pair; -1 in a chunk without pairs."""
 
 
@@ -161,9 +158,9 @@ class ShardsWriter:
     def add(self, chunk: EncodedChunk) -> ChunkEntry:
         """Writes the pairs. They are on disk after the next `sync`."""
         tokens = chunk.source_lengths + chunk.target_lengths
-        longest = int(tokens.argmax()) if len(tokens) else 0
-        most = int(tokens[longest]) if len(tokens) else -1
-        entry = ChunkEntry(len(tokens), len(chunk.source), len(chunk.target), longest, most)
+        entry = ChunkEntry(len(tokens), len(chunk.source), len(chunk.target))
+        if len(tokens):
+            entry.longest, entry.longest_tokens = int(tokens.argmax()), int(tokens.max())
         before = len(self._shards)
         shard = self._count(chunk.corpus, entry)
         if len(self._shards) > before:

@@ -87,7 +87,7 @@ class SearchOptions:
 
     beam_size: BeamSize = 5
     length_penalty: LengthPenalty = 1.0
-    """As in the function `length_penalty`."""
+    """Alpha in the function `length_penalty`."""
     max_length: MaxLength = None
     n_best: BestCount = 1
     """All but the best are `alternatives` of a `Translation`."""

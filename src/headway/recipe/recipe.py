@@ -37,7 +37,10 @@ from headway.model.config import (
 )
 
 DEFAULT_LEARNING_RATE = 1e-3
-RETIRED: dict[str, dict[str, Any]] = {"tokenizer": {"segmentations": 1, "segmentation_alpha": 0.1}}
+RETIRED: dict[str, dict[str, Any]] = {
+    "tokenizer": {"segmentations": 1, "segmentation_alpha": 0.1},
+    "training": {"tensorboard": False},
+}
 """Keys of earlier versions, by section, with their defaults. Only these values are still taken."""
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"]
 OptimizerName = Literal["adam", "muon"]
@@ -102,6 +105,9 @@ class TrainingSection(Section):
     """Decay of Adam's average of squared gradients; the paper uses 0.98, and 0.999 is steadier at a constant rate."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
     """Share of the target probability that is spread over the whole vocabulary (section 5.4)."""
+    loss: str | None = None
+    """Loss of your own, `module:Class` with a subclass of `headway.training.loss.TranslationLoss`, from the current
+    folder or an installed package. The finished model doesn't need it."""
     risk_samples: int = Field(0, ge=0, le=1000)
     """Minimum-risk training: translations that are sampled of each sentence, such as 8; 0 turns it off. The better ones
     by sentence BLEU become likelier. It is a second, short training, from a model in `training.init_from`. With
@@ -130,8 +136,6 @@ class TrainingSection(Section):
     finish: bool = False
     """At the end, choose beam size and length penalty on the validation text, calibrate confidence, and measure the
     model on `data.held_out`, or else on the validation text: all in the model card. A run on text alone does so."""
-    tensorboard: bool = False
-    """Also write the log for TensorBoard, to the folder `tensorboard` of the run (needs the extra `track`)."""
     precision: Precision = "auto"
     """Precision of matrix products; `auto` is bf16 if the processor supports it."""
     device: DeviceName = "auto"

@@ -79,10 +79,7 @@ def run_loop(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
     steps = run.train.plan.steps(progress.epoch, progress.step_in_epoch)
     upcoming = next(steps, None)
     saved = progress.step, progress.validated_step  # as of the last checkpoint; (0, 0): there is none
-    tensorboard = options.tensorboard
-    with (
-        RunLog(run.folder, *saved, reporter.line, tensorboard=tensorboard) if run.ranks.leads else nullcontext() as log
-    ):
+    with RunLog(run.folder, *saved, reporter.line) if run.ranks.leads else nullcontext() as log:
         while True:
             asked, minutes = run.ranks.all_reduce_max(stop() or 0, run.minutes())
             signal_number = int(asked)
@@ -129,8 +126,8 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, rep
             dtype=run.dtype,
             all_reduce_sum=run.ranks.all_reduce_sum,
         )
-        loss = sum(result.losses.tolist()) / given.divisor
-        for name, number in (("the loss", loss), ("a gradient", result.gradient_norm.item())):
+        loss, norm = sum(result.losses.tolist()) / given.divisor, result.gradient_norm.item()
+        for name, number in (("the loss", loss), ("a gradient", norm)):
             if not math.isfinite(number):
                 raise UserError(
                     f"step {step}, epoch {progress.epoch + 1}, batch {progress.step_in_epoch + 1}: {name} is not "
@@ -146,7 +143,13 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, rep
     seconds = time.monotonic() - began
     speed = run.train.target_tokens(micro_batches) / seconds
     if log is not None:
-        figures = {"loss": loss, "learning_rate": rate, "tokens_per_second": round(speed), "seconds": round(seconds, 4)}
+        figures = {
+            "loss": loss,
+            "gradient_norm": round(norm, 4),
+            "learning_rate": rate,
+            "tokens_per_second": round(speed),
+            "seconds": round(seconds, 4),
+        }
         log.write({"step": step, "epoch": progress.epoch + 1, **figures})
     reporter.step(step, loss, speed, *share_done_and_minutes_left(options, progress, run.last_step))
 

@@ -1,4 +1,4 @@
-"""Reports on a run: a live line in a terminal, or plain lines on standard error; log.jsonl, and files for TensorBoard;
+"""Reports on a run: a live line in a terminal, or plain lines on standard error; log.jsonl;
 and afterwards the records of finished runs, to compare them."""
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ class RunLog(ExitStack):
     """The log of a run, open for more entries. Removes damaged lines, and entries of steps after `step` and validations
     after `validated_step`, because a resumed run repeats them."""
 
-    def __init__(
-        self, run: Path, step: int, validated_step: int, notice: Callable[[str], None], *, tensorboard: bool
-    ) -> None:
+    def __init__(self, run: Path, step: int, validated_step: int, notice: Callable[[str], None]) -> None:
         super().__init__()
         log, kept = run / "log.jsonl", dict[tuple[bool, int], bytes]()
         for number, line, entry in read_log(log):
@@ -85,14 +83,9 @@ class RunLog(ExitStack):
                 kept.setdefault(("loss" in entry, entry["step"]), line + b"\n")
         write_file(log, b"".join(kept.values()))
         self._file = self.enter_context(open(log, "ab", buffering=0))  # noqa: SIM115
-        self._board = None
-        if tensorboard:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self._board = self.enter_context(SummaryWriter(str(run / "tensorboard"), purge_step=step + 1))
 
     def write(self, entry: dict[str, Any]) -> None:
-        """Writes a line, and a point of each curve. Raises UserError if the disk is full."""
+        """Writes a line. Raises UserError if the disk is full."""
         line, fault = f"{json.dumps(entry)}\n".encode(), None
         try:
             if self._file.write(line) < len(line):
@@ -101,9 +94,6 @@ class RunLog(ExitStack):
             fault = error.strerror
         if fault:
             raise UserError(f"{self._file.name}: can't be written ({fault}); the last checkpoint is intact")
-        if self._board is not None:
-            for name in entry.keys() - {"step", "epoch"}:
-                self._board.add_scalar(name, entry[name], entry["step"])
 
     def sync(self) -> None:
         os.fsync(self._file.fileno())

@@ -13,7 +13,9 @@ from torch import nn
 
 from headway.data.prepared import PreparedData
 from headway.devices import autocast
+from headway.errors import UserError
 from headway.evaluation import Scores, score_translations, tokenization
+from headway.lazy import load_named
 from headway.model import Transformer
 from headway.recipe.recipe import Recipe, TrainingSection
 from headway.storage import StoredModel
@@ -56,7 +58,7 @@ class Run:
         budget, shares = options.micro_batch_budget, self.recipe.data.shares_of(data.train.sizes)
         self.train = Batches(data.train, device, options.tokens_per_batch, budget, options.seed, shares)
         self.valid = Batches(data.valid, device, budget, budget)
-        self.loss_of = TranslationLoss(self.model, options.label_smoothing)
+        self.loss_of = loss_class(options.loss)(self.model, options.label_smoothing)
         self.ddp_loss = self.ranks.wrap_ddp(self.loss_of)
         self.objective: TeacherForcing | RiskSampler = TeacherForcing(self.train, self.model.config)
         if options.risk_samples:
@@ -73,6 +75,14 @@ class Run:
     def minutes(self) -> float:
         """Minutes of training so far, over all resumes."""
         return (time.monotonic() - self.started) / 60
+
+
+def loss_class(name: str | None) -> type[TranslationLoss]:
+    """The class that `training.loss` names. Raises UserError."""
+    found = TranslationLoss if name is None else load_named(name, "loss", "class")
+    if not issubclass(found, TranslationLoss):
+        raise UserError(f"loss {name}: must be a subclass of headway.training.loss.TranslationLoss")
+    return found
 
 
 def steps_between_validations(options: TrainingSection, steps_per_epoch: int) -> int:

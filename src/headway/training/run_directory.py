@@ -76,7 +76,7 @@ def open_run(run: Path, notice: Callable[[str], None]) -> Path | None:
     if checkpoint is None and is_run(run):
         if any((run / "models").iterdir()) or any((run / "checkpoints").iterdir()) or has_begun(run):
             raise UserError(f"{run}: has models but no checkpoint to go on from; choose another --output for a new run")
-        for name in ("data", "tensorboard", "stages"):
+        for name in ("data", "stages"):
             shutil.rmtree(run / name, ignore_errors=True)
         for name in ("log.jsonl", "best.json"):
             (run / name).unlink(missing_ok=True)

@@ -4,7 +4,6 @@ an existing model, whose training then counts as work of this run, too."""
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -55,8 +54,6 @@ def start(
     dtype = training_dtype(options.precision, device)
     keep_large_allocations(device)
     keep_matrix_kernels(device)
-    if options.tensorboard and find_spec("tensorboard") is None:
-        raise UserError("training.tensorboard needs an extra package: pip install 'headway[track]'")
     with ranks.lead_first():
         checkpoint = open_run(folder, notice) if ranks.leads else last_checkpoint(folder / "checkpoints", notice)
         identity = folder.stat()

@@ -2,7 +2,7 @@
 
 Layers and heads differ in what they look at, and so do the steps: the step that reads a token often aligns it better
 than the step that gives it (Chen et al. 2020, "Accurate Word Alignment Induction from Neural Machine Translation").
-`choose_aligner` finds what is best for a model on pairs of text whose alignments nobody knows.
+`choose_aligner` finds the best attention of a model on pairs of text without known alignments.
 """
 
 import math
@@ -18,14 +18,14 @@ from headway.translator.reading import Floats, Reader, padded
 WEIGHTS_AT_ONCE = 1 << 23
 """Attention weights that are computed together, at most, unless one pair has more."""
 CLEARLY = 0.01
-"""How much more a single head must tell than the best mean: a mean depends less on the text of the choice."""
+"""Lead that a single head needs over the best mean, because a mean depends less on the text of the choice."""
 UNSEEN = 0.1
 """Added to each count of a target token or source token, so that pairs seen once have a probability, too."""
 
 Ids = Sequence[Sequence[int]]
 
 MEAN = Aligner()
-"""Of all layers and heads."""
+"""The mean of all layers and heads."""
 
 
 def align(
@@ -61,7 +61,7 @@ def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[in
 
 
 def choose_aligner(reader: Reader, sources: Ids, targets: Ids) -> Aligner:
-    """What aligns these pairs best: that under which a target token and its source token tell most of each other, by
+    """The best aligner of these pairs: the one by which a target token and its source token tell most of each other, by
     normalised mutual information. The means of all layers and of the heads of each layer compete with single heads,
     which must be clearly better.
 

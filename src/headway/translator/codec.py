@@ -32,7 +32,7 @@ class Codec:
 
     stored: ModelInfo
     max_length: int
-    """Of the model; of an ensemble the least of its models'."""
+    """Maximum length of the model, or the least of an ensemble's."""
 
     @property
     def longest_source(self) -> int:
@@ -61,7 +61,7 @@ class Codec:
         return bool(tokenizer.target_tags) and not is_blank(text) and not tokenizer.split_tag(text)[0]
 
     def source(self, text: str) -> list[int] | None:
-        """As one of `sources`, with a tag or without."""
+        """Ids of one source, with a tag or without."""
         return self._ids(self.stored.source_tokenizer, text, tagged=True)
 
     def target(self, text: str) -> list[int] | None:
@@ -109,7 +109,7 @@ class Codec:
 
     @cached_property
     def word_parts(self) -> NDArray[np.bool_]:
-        """Which target tokens go on with the word before them. (target vocabulary,)"""
+        """Whether each target token continues the word before it. (target vocabulary,)"""
         tokenizer = self.stored.target_tokenizer
         parts = [tokenizer.kind != "word" and _is_word_part(piece) for piece in tokenizer.vocabulary]
         return np.array(parts[: tokenizer.vocab_size])

@@ -27,7 +27,7 @@ FEWEST = 100
 LOGITS_AT_ONCE = 1 << 22
 """Logits that are computed together, at most, unless one translation has more."""
 RIDGE = 1.0
-"""How much the weights of the standardised features are held small (L2)."""
+"""Strength of the L2 penalty on the weights of the standardised features."""
 MOST_STEPS, CLOSE = 100, 1e-9
 """Newton's method ends after so many steps, or when no weight changes by more."""
 
@@ -104,7 +104,7 @@ def confidence_features(reader: Reader, sources: Ids, targets: Ids) -> Floats:
 
 
 def probabilities(calibration: Calibration, features: Floats) -> Floats:
-    """That translations of these features are acceptable: (translations, features) -> (translations,)"""
+    """Probabilities of being acceptable, by features: (translations, features) -> (translations,)"""
     return _logistic(features @ np.array(calibration.weights) + calibration.bias)
 
 

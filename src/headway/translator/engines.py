@@ -1,4 +1,4 @@
-"""Which engine translates: CTranslate2 on CPU where it can do what is asked, else torch, unless the user chose one."""
+"""The choice of the engine: CTranslate2 on CPU where it can do what is asked, else torch, unless the user chose one."""
 
 from __future__ import annotations
 

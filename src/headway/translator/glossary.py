@@ -28,7 +28,7 @@ _PARTICLES = re.compile(
     "이며|며|이고|고|하고|이랑|랑|아|야|여|이여|인|일|입니다|입니까|이다|다|이에요|예요|였다|이었다|였습니다|이었습니다|이지만|지만"
     r")?(?!\w)"
 )
-"""What may follow a noun in a Korean word: a suffix for number or honour, particles, and forms of 이다."""
+"""Endings that may follow a noun in a Korean word: a suffix for number or honour, particles, and forms of 이다."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Glossary:
 
     @classmethod
     def read(cls, path: Path) -> Glossary:
-        """As `parse`, from a file. Raises UserError."""
+        """Parses a file of such lines. Raises UserError."""
         return cls.parse(read_lines(path), str(path))
 
     @cached_property

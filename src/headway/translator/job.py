@@ -36,7 +36,7 @@ _OfChunks = Callable[[Iterable[list[Line]]], Iterable[tuple[list[Line], Written]
 
 @dataclass(frozen=True)
 class Done:
-    """How far a job has come, as its journal records it."""
+    """Progress of a job, as its journal records it."""
 
     chunks: int = 0
     lines: int = 0

@@ -17,9 +17,9 @@ from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
 from headway.translator.alignments import Links, to_pharaoh
 from headway.translator.glossary import Glossary
+from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM, ProtectedText
 from headway.translator.translation import TranslatedDocument, Translation
 from headway.translator.translator import Translator
-from headway.translator.wanted import MOST_PHRASES_IN_BEAM, ProtectedText
 
 MOST_FAILURES = 100
 """Lines of a chunk whose translation may raise an error. With more of them, the lines aren't the cause."""
@@ -100,7 +100,7 @@ class LineTranslator:
 
     @property
     def at_once(self) -> int:
-        """How many chunks of lines to translate at a time: two with CTranslate2, which translates one while the other
+        """Chunks of lines to translate at a time: two with CTranslate2, which translates one while the other
         is tokenised; one with torch, which shares the cores among the batches of a chunk."""
         by_torch = self.translator.engine == "torch" or self._glossary.terms or self._search.get("sample") is not None
         return 1 if by_torch else 2
@@ -219,7 +219,7 @@ class LineTranslator:
 
 
 def _of_document(document: TranslatedDocument) -> Translation:
-    """As of a line: without line breaks. It has no score."""
+    """A document as the translation of one line: without line breaks and score."""
     text = " ".join(document.text.splitlines())
     return Translation(text, None, "max_length" if document.truncated else "eos")
 

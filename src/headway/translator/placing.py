@@ -49,7 +49,7 @@ class _Node:
     words: tuple[bool, bool] = (False, False)
     """Whether the element around it has words before it, and after it."""
     marks: tuple[int, int] = (0, 0)
-    """How many punctuation marks are at its beginning and its end; beside it, where it is empty."""
+    """Numbers of punctuation marks at its beginning and end, or beside it if it is empty."""
     children: list[_Node] = field(default_factory=list)
 
     @property
@@ -202,7 +202,7 @@ class _Placing:
         return [(place, number) for place, number in places if place is not None and start <= place < end]
 
     def _distance(self, start: int, number: int) -> tuple[int, bool]:
-        """How far a unit is from words without alignment. Their counterpart probably has none either."""
+        """Distance of a unit from words without alignment. Their counterpart probably has none either."""
         place = next((one.place for one in self.units[number::-1] if one.place is not None), 0)
         return abs(place - start), self.units[number].place is not None
 

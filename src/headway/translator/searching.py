@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from headway.decoding import Demands, Hypothesis, Phrase, PhraseSearcher, Searcher, SearchOptions
+from headway.decoding import Hypothesis, Phrase, PhraseSearcher, RequiredPhrases, Searcher, SearchOptions
 from headway.devices import EngineName
 from headway.errors import UserError
 from headway.storage import Aligner
@@ -18,8 +18,8 @@ from headway.threads import current_threads
 from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
 from headway.translator.glossary import Glossary
+from headway.translator.required_phrases import PhraseMaker, ProtectedText
 from headway.translator.translation import Pieces, Translation, with_alternatives
-from headway.translator.wanted import Demanding, ProtectedText
 
 if TYPE_CHECKING:
     from headway.storage import ModelInfo
@@ -32,7 +32,7 @@ class _Sought(NamedTuple):
     ids: list[int]
     prefix: list[int]
     phrases: tuple[Phrase, ...] = ()
-    """What the translation must have."""
+    """Phrases that the translation must contain."""
     free_first: bool = True
     """Whether an ordinary search is tried, whose hypotheses stay if all have the phrases: the model seldom copies
     protected text by itself."""
@@ -45,7 +45,7 @@ class TextSearcher:
 
     def __init__(self, info: ModelInfo, engines: Engines, codec: Codec) -> None:
         self._info, self._engines, self._codec = info, engines, codec
-        self._demanding = Demanding(codec)
+        self._phrase_maker = PhraseMaker(codec)
 
     def translate(
         self,
@@ -63,7 +63,7 @@ class TextSearcher:
         }
         sources = self._codec.sources(texts)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self._codec.longest_source}
-        searched = [i for i in readable if i not in given or not given[i].goes_by_runs]
+        searched = [i for i in readable if i not in given or not given[i].is_split]
         hypotheses = self._search(
             [self._sought(readable[i], prefixes[i], given.get(i), glossaries[i]) for i in searched], options
         )
@@ -126,12 +126,12 @@ class TextSearcher:
             raise UserError("a glossary needs a beam: leave sample out")
         if options.no_repeat_ngram:
             raise UserError("a glossary may demand what no_repeat_ngram forbids: give one of them")
-        self._demanding.check(glossary)
+        self._phrase_maker.check(glossary)
 
     def _sought(self, ids: list[int], prefix: list[int], given: ProtectedText | None, glossary: Glossary) -> _Sought:
         if given is None:
             return _Sought(ids, prefix)
-        phrases = self._demanding.phrases(given, glossary)
+        phrases = self._phrase_maker.phrases(given, glossary)
         return _Sought(ids, prefix, phrases, not given.spans, bool(given.terms(glossary)))
 
     def _search(self, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
@@ -156,18 +156,20 @@ class TextSearcher:
         has_phrases = any(one.phrases for one in sources)
         if not has_phrases or options.sample is not None or not isinstance(searcher, PhraseSearcher):
             return searcher.search(*work(sources))
-        demands = Demands([one.phrases for one in sources], self._codec.word_parts)
+        required = RequiredPhrases([one.phrases for one in sources], self._codec.word_parts)
         free = [i for i, one in enumerate(sources) if one.free_first or not one.phrases]
         found = dict(zip(free, searcher.search(*work([sources[i] for i in free])), strict=True))
         left = [
-            i for i in range(len(sources)) if i not in found or not all(demands.are_met(i, one.ids) for one in found[i])
+            i
+            for i in range(len(sources))
+            if i not in found or not all(required.found_in(i, one.ids) for one in found[i])
         ]
-        of_left = searcher.search_with_phrases(*work([sources[i] for i in left]), demands.of(left))
+        of_left = searcher.search_with_phrases(*work([sources[i] for i in left]), required.of(left))
         found.update(zip(left, of_left, strict=True))
         return [found[i] for i in range(len(sources))]
 
     def _untranslated(self, text: str, source: list[int] | None) -> Translation:
-        """Of a text that is blank, or too long."""
+        """The empty translation of a text that is blank or too long."""
         pieces = Pieces(find_source=partial(self._source_pieces, text) if source else list)
         return Translation("", None, "blank" if source == [] else "too_long", _pieces=pieces)
 
@@ -181,7 +183,7 @@ class TextSearcher:
         return Translation(text, hypothesis.score, hypothesis.stopped, _pieces=pieces)
 
     def _scored(self, translations: Sequence[Translation]) -> list[Translation]:
-        """With the scores of their texts, where the model can read these."""
+        """The translations with the scores of their texts, where the model can read these."""
         pairs = [one._pieces.ids for one in translations if one._pieces.ids[0]]
         scores = iter(self._engines.own.score([source for source, _ in pairs], [target for _, target in pairs]))
         return [replace(one, score=next(scores)) if one._pieces.ids[0] else one for one in translations]
@@ -223,7 +225,7 @@ class TextSearcher:
         return align(self._engines.reader, self._info.aligner or Aligner(), sources, targets, skipped)
 
     def split_tag(self, text: str) -> tuple[int, str]:
-        """How many tokens the tag of a source has, and the text with spaces in its place."""
+        """The number of tokens in the tag of a source, and the text with spaces in its place."""
         tag, rest = self._info.source_tokenizer.split_tag(text)
         return int(bool(tag)), rest.rjust(len(text))
 

@@ -1,4 +1,4 @@
-"""What translating a text gives."""
+"""Results of translating a text."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Pieces:
     find_source: Callable[[], list[Piece]] = list
     find_alignment: Callable[[], list[int | None]] = list
     source_text: str = ""
-    """With spaces in place of a tag."""
+    """The source with spaces in place of a tag."""
     ids: tuple[list[int], list[int]] = ([], [])
-    """Of source and target, without <eos>."""
+    """Ids of source and target, without <eos>."""
     tags: int = 0
     """The first tokens of the source, of its tag."""
 

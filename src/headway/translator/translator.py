@@ -283,7 +283,7 @@ class Translator:
     def _readable(
         self, pairs: Sequence[tuple[list[int] | None, list[int] | None]]
     ) -> dict[int, tuple[list[int], list[int]]]:
-        """Those that the model can read and whose source is not blank, by number."""
+        """The pairs that the model can read and whose source is not blank, by number."""
         return {
             i: (source, target)
             for i, (source, target) in enumerate(pairs)
@@ -293,6 +293,5 @@ class Translator:
 
 def _check_vocabularies(first: ModelInfo, other: ModelInfo) -> None:
     for side in ("source", "target"):
-        mine, theirs = (getattr(stored, f"{side}_tokenizer") for stored in (first, other))
-        if fingerprint(mine) != fingerprint(theirs):
+        if len({fingerprint(getattr(info, f"{side}_tokenizer")) for info in (first, other)}) > 1:
             raise UserError(f"the models of an ensemble need the same vocabularies, but their {side} tokenizers differ")

@@ -1,4 +1,4 @@
-"""What a translation must have because its source has it: protected text, and the targets of a glossary's terms."""
+"""Phrases that a translation must contain: protected text of its source, and the targets of a glossary's terms."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class ProtectedSpan:
 
 @dataclass(frozen=True)
 class ProtectedText:
-    """A source, and what of it must come back as it is."""
+    """A source and the parts of it that a translation must keep."""
 
     text: str
     elements: Sequence[Element]
     """Words and protected text in turns."""
     tag: str = ""
-    """What stands before them: the tag of a target language, and a space."""
+    """The tag of a target language and a space, before the elements."""
 
     @classmethod
     def of(cls, text: str, tokenizer: Tokenizer) -> ProtectedText:
@@ -70,7 +70,7 @@ class ProtectedText:
 
     @property
     def words(self) -> str:
-        """With a space in place of each protected text."""
+        """The text with a space in place of each protected part."""
         return "".join(" " if isinstance(one, Atom) else one for one in self.elements)
 
     @property
@@ -91,7 +91,7 @@ class ProtectedText:
         return [self.tag + run for run in runs_of(self.parts)]
 
     @property
-    def goes_by_runs(self) -> bool:
+    def is_split(self) -> bool:
         """Whether only the runs are translated, because there is syntax, no words, or too much protected text."""
         return self._has_syntax or len(self.spans) > MOST_PHRASES_IN_BEAM or (bool(self.spans) and not self.runs)
 
@@ -105,10 +105,10 @@ class ProtectedText:
         return found[: max(0, MOST_PHRASES_IN_BEAM - len(self.spans))]
 
     def terms_left_out(self, glossary: Glossary) -> int:
-        """How many terms there is no room for."""
+        """Number of terms for which there is no room."""
         if not glossary.terms:
             return 0
-        if self.goes_by_runs:
+        if self.is_split:
             return sum(ProtectedText(run, [run]).terms_left_out(glossary) for run in runs_of(self.parts))
         return len(glossary.find(self.words)) - len(self.terms(glossary))
 
@@ -122,7 +122,7 @@ class ProtectedText:
         )
 
     def from_runs(self, prefix: str, runs: Sequence[Translation], glossary: Glossary) -> Translation:
-        """The translation that is made of those of its runs, without pieces; its score is the sum of theirs. prefix:
+        """The translation made of translated runs, without pieces; its score is the sum of their scores. prefix:
         what it begins with."""
         targets = tuple(one.target for one in glossary.terms)
 
@@ -138,13 +138,13 @@ class ProtectedText:
 
 
 def _times_in_words(span: str, text: str) -> int:
-    """How often a word goes on just before or after the span in the text."""
+    """Number of times that a word continues just before or after the span in the text."""
     around = ((text[: match.start()][-1:], text[match.end() :][:1]) for match in re.finditer(re.escape(span), text))
     return sum(goes_on(before) or goes_on(after) for before, after in around)
 
 
-class Demanding:
-    """What translations of one model must have."""
+class PhraseMaker:
+    """Makes the required phrases of texts for one model."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
@@ -168,5 +168,5 @@ class Demanding:
         self._checked = glossary
 
     def _phrase(self, text: str, **how: bool) -> Phrase | None:
-        """As `Codec.phrase`."""
+        """`Codec.phrase`, cached."""
         return (self._kept_phrase if len(text) <= LONGEST_PHRASE else self._codec.phrase)(text, **how)
