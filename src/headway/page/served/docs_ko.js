@@ -1,4 +1,4 @@
-// What the API's description says, in Korean.
+// The API's description in Korean.
 
 export const korean = {
   "Translation, in the shapes of LibreTranslate's API.": "LibreTranslate API와 같은 형식의 번역 API입니다.",
