@@ -28,7 +28,6 @@ _FAMILIES = {
     **{"Aran": "Arab", "Cyrs": "Cyrl", "Hanb": "Hant"},
 }
 """Variants and parts of scripts, by their ISO 15924 codes, with the script that they belong to."""
-_WITH_HAN = ("Hans", "Hant", "Jpan", "Kore")
 _OTHER_MEANINGS = frozenset("bpe csv in inp log pre raw sgm spm src sys tgt tmp trg tsv txt mis mul und zxx".split())  # noqa: SIM905
 """Codes that mean something else as suffixes of files, and those that stand for no single language."""
 _SUFFIXES = frozenset("bak bin cad cat mac man new pro run sam sas ter tok vol".split())  # noqa: SIM905
@@ -46,8 +45,8 @@ class LanguageCode(NamedTuple):
 
 @lru_cache
 def read_code(code: str) -> LanguageCode:
-    """The parts of a code with `-` or `_` between them, in capitals or not; a locale's encoding, variants and
-    extensions are left out. Codes for one language (`de`, `deu`, `ger`) give the same result."""
+    """The parts of a code with `-` or `_` between them, in capitals or not, without a locale's encoding, variants and
+    extensions. Codes of the same language (`de`, `deu`, `ger`) give the same result."""
     code, _, modifier = code.strip().lower().partition("@")
     language, *rest = re.split(r"[-_]", code.partition(".")[0])
     if rest and len(rest[0]) == 3 and rest[0].isalpha():  # zh-yue is yue
@@ -77,7 +76,7 @@ def script_family(code: str) -> str:
     if script == "Hani":
         language, _, region = read_code(code)
         usual = likely_script(f"{language}-{region}")
-        script = usual if usual in _WITH_HAN else script
+        script = usual if usual in ("Hans", "Hant", "Jpan", "Kore") else script
     return _FAMILIES.get(script, script)
 
 
@@ -96,7 +95,7 @@ def is_suffix_of_language(suffix: str) -> bool:
 
 
 def english_name(code: str) -> str:
-    """`de` to `German`, `pt-BR` to `Portuguese (Brazil)`; what has no name stays as it is."""
+    """`de` to `German`, `pt-BR` to `Portuguese (Brazil)`; a code without a name stays as it is."""
     parts = read_code(code)
     name = _CLDR["names"].get(code.lower()) or _CLDR["names"].get(parts.language)
     if name is None or not is_language(code):
@@ -106,7 +105,7 @@ def english_name(code: str) -> str:
 
 
 def code_of_name(name: str) -> str | None:
-    """`German`, in capitals or not, to `de`; None for what is no English name of a language in Unicode's data."""
+    """`German`, in capitals or not, to `de`; None if it isn't the English name of a language in Unicode's data."""
     return next((code for code, known in _CLDR["names"].items() if known.lower() == name.lower()), None)
 
 

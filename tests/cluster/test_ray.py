@@ -25,7 +25,7 @@ def joined(folder):
 
 
 def options():
-    return ["--beam-size", OPTIONS.beam_size, "--max-length", OPTIONS.max_length]
+    return ["--beam-size", OPTIONS.search["beam_size"], "--max-length", OPTIONS.search["max_length"]]
 
 
 @pytest.fixture(scope="module")

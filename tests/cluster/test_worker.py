@@ -35,9 +35,10 @@ def opened(tmp_path):
     with ExitStack() as stack:
 
         def open_(given, source):
-            identity = given.identity()
-            made = open_manifest(tmp_path / "out", [source], identity, lambda _: None)
-            return stack.enter_context(closing(Worker(given, made, identity["model"]))), made
+            made = open_manifest(tmp_path / "out", [source], given.identity(), lambda _: None)
+            worker = Worker(given, made)
+            stack.enter_context(closing(worker._reader))
+            return worker, made
 
         yield open_
 
@@ -131,7 +132,7 @@ def test_another_model_on_a_machine_is_refused(model, source, tmp_path):
     given = work(model)
     made = open_manifest(tmp_path / "out", [source], given.identity(), lambda _: None)
     with pytest.raises(UserError, match="is a different model on this machine"):
-        Worker(given, made, ["0" * 64])
+        Worker(given, replace(made, models=["0" * 64]))
 
 
 def test_columns_are_those_of_a_line(model, opened, tmp_path):

@@ -74,7 +74,7 @@ def compare(
     given = options.given_options(context)
     test_set = None
     if source is not None:
-        test_set = TestSet.read(source, reference, metric, runs[0], target_language, tokenize)
+        test_set = TestSet(source, reference, metric, runs[0], target_language, tokenize)
     elif left := given.keys() - {"output", "as_json"}:
         raise UserError(f"{given[min(left)]} is for a test set; give --source and --reference, too")
     records = [read_run(run, lambda line: tell(f"headway: {line}")) for run in runs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,9 +16,10 @@ from typer import Option
 from headway.cli import files, options
 from headway.data.corpus import read_lines, same_text
 from headway.errors import UserError
+from headway.text.characters import is_too_long
 
 if TYPE_CHECKING:
-    from headway.evaluation import Comparison, Measured, NamedMetric
+    from headway.evaluation import Comparison, Measured
     from headway.storage import ModelInfo
     from headway.translator import Translator
 
@@ -65,7 +66,7 @@ def evaluate(
         if any(map(output.samefile, read)):
             raise UserError(f"--output {output}: is a file that is read here; choose another name")
     search = {**search, "mbr": mbr}
-    test_set = TestSet.read(source, reference, metric, model, target_language, tokenize)
+    test_set = TestSet(source, reference, metric, model, target_language, tokenize)
     load = partial(files.load_translator, device=device, precision=precision, engine=engine, threads=threads)
     translator = load(model, ensemble=ensemble)
     others = None
@@ -160,31 +161,19 @@ def score(
     raise typer.Exit(2 if failed else 0)
 
 
-@dataclass(frozen=True)
 class TestSet:
     """Sources and references, line for line, and the metrics beside BLEU, chrF and TER."""
 
-    file: Path
-    """File of the references, for messages."""
-    source_file: Path
-    sources: list[str]
-    references: list[str]
-    metrics: list[NamedMetric]
-    target_language: str | None
-    """Language to translate into, where a model has several."""
-    tokenize: str | None
-    """sacreBLEU's tokenisation, unless it is that of the language."""
-
-    @staticmethod
-    def read(
+    def __init__(
+        self,
         source: Path,
         reference: Path | None,
         metrics: Sequence[str] | None,
         model: Path,
         target_language: str | None,
         tokenize: str | None = None,
-    ) -> TestSet:
-        """The test set for this model. Raises UserError, before any other work."""
+    ) -> None:
+        """Reads the test set for this model. Raises UserError, before any other work."""
         from headway.evaluation import check_tokenize, load_metric
 
         if tokenize is not None:
@@ -194,9 +183,10 @@ class TestSet:
             raise UserError(f"{source}: has no lines to translate")
         if same_text(pairs):
             files.tell("headway: warning: source and reference are the same text")
-        sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        loaded = [load_metric(name) for name in dict.fromkeys(metrics or [])]
-        return TestSet(reference or source, source, sources, references, loaded, target_language, tokenize)
+        self.source_file, self.file = source, reference or source
+        self.sources, self.references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        self.metrics = [load_metric(name) for name in dict.fromkeys(metrics or [])]
+        self.target_language, self.tokenize = target_language, tokenize
 
     def translated(self, translator: Translator, **search: Any) -> list[str]:
         """Translations of the sources. Raises UserError for references that aren't sentences, and as `tagged`."""
@@ -235,8 +225,6 @@ class TestSet:
 
 def refuse_endless(file: Path, texts: Sequence[str], translator: Translator) -> None:
     """Raises UserError for a text that is far longer than a sentence: scoring it would take minutes and much memory."""
-    from headway.text.characters import is_too_long
-
     for number, text in enumerate(texts, start=1):
         if is_too_long(text, translator.longest_source):
             too_many = f"has {len(text):,} characters, too many to be scored; split the line"

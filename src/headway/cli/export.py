@@ -69,6 +69,7 @@ def export(
     """
     from headway.storage import load_model
     from headway.translator import Translator
+    from headway.translator.int8 import judge_int8
 
     if to not in TARGETS:
         raise UserError(f"--to {to!r} is unknown; there are {', '.join(TARGETS)}")
@@ -88,7 +89,7 @@ def export(
     for flag, value in (("--target", target), ("--reference", reference)):
         if value is not None and source is None:
             raise UserError(f"{flag} {value}: needs the --source that it translates")
-    test_set = TestSet.read(source, reference, None, model, None) if source is not None and target is None else None
+    test_set = TestSet(source, reference, None, model, None) if source is not None and target is None else None
     use_threads(threads)
     stored = load_model(model)
     if source is not None and target is not None:
@@ -100,7 +101,11 @@ def export(
     write(stored, output)
     tell(f"{output}: written and checked")
     if (quantization or {"argos": "int8"}.get(to, "")).startswith("int8"):
-        _tell_what_int8_costs(stored, validation_pairs(model))
+        if stored.int8 is not None:
+            tell(str(stored.int8))
+        elif validated := validation_pairs(model):
+            sources, references = zip(*validated, strict=True)
+            judge_int8(stored, sources, references, tokenization_for(stored), tell)
     if test_set is not None:
         _report_difference(stored, test_set, [one.text for one in found], opened(stored, output))
 
@@ -121,17 +126,6 @@ def _tool(to: str, quantization: str | None) -> Tool:
     from headway.decoding.ctranslate2_model import CTranslate2Model, export_ctranslate2
 
     return partial(export_ctranslate2, quantization=quantization), CTranslate2Model
-
-
-def _tell_what_int8_costs(stored: StoredModel, pairs: list[tuple[str, str]]) -> None:
-    """Tells the cost of int8 from the model's config, or else measures it on the validation pairs of a run."""
-    from headway.translator.int8 import judge_int8
-
-    if stored.int8 is not None:
-        tell(str(stored.int8))
-    elif pairs:
-        sources, references = zip(*pairs, strict=True)
-        judge_int8(stored, sources, references, tokenization_for(stored), tell)
 
 
 def _page(translator: Translator, model: Path, precision: str | None) -> Tool:

@@ -12,9 +12,10 @@ import os
 import re
 import stat
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import groupby, zip_longest
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
@@ -25,13 +26,12 @@ from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, r
 from headway.data.lines import Layout, Line, chunks, span_of_shard, with_pauses
 from headway.data.two_sided import NO_LANGUAGES
 from headway.errors import UserError
+from headway.insight.terminal import draw_table
 from headway.storage.steps import step_folders
 from headway.threads import use_threads
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-    from rich.console import RenderableType
-    from rich.table import Table
 
     from headway.translator import Translator
 
@@ -101,31 +101,41 @@ def print_json(document: dict[str, Any]) -> None:
 def print_table(rows: Sequence[Sequence[str]]) -> None:
     """Prints a table on standard output, in a terminal with long cells folded."""
     if sys.stdout.isatty():
-        _print_to_terminal(_terminal_table(rows))
+        _print_in_terminal(rows)
     else:
-        typer.echo("\n".join(f"  {line}" for line in aligned(rows)))
-
-
-def _print_to_terminal(block: RenderableType) -> None:
-    from rich.console import Console
-
-    Console(highlight=False).print(block)
+        typer.echo(textwrap.indent(draw_table(rows), "  "))
 
 
 def print_markdown(text: str) -> None:
     """Prints Markdown on standard output, outside a terminal as it is, with the columns of tables aligned."""
     if sys.stdout.isatty():
-        from rich.markdown import Markdown
-
         for block in _blocks(text):
-            _print_to_terminal(Markdown(block, hyperlinks=False) if isinstance(block, str) else _terminal_table(block))
+            _print_in_terminal(block)
     elif text:
         typer.echo(f"\n{with_plain_tables(text)}")
 
 
+def _print_in_terminal(block: str | Sequence[Sequence[str]]) -> None:
+    """Prints Markdown, or a table from its rows of cells."""
+    from rich import box
+    from rich.console import Console
+    from rich.markdown import Markdown
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if isinstance(block, str):
+        console.print(Markdown(block, hyperlinks=False))
+    else:
+        table = Table(box=box.SIMPLE, show_header=False)
+        for row in block:
+            table.add_row(*(Text(cell, overflow="fold") for cell in row))
+        console.print(table)
+
+
 def with_plain_tables(markdown: str) -> str:
     """The text with the columns of its tables aligned; everything else stays as it is."""
-    return "\n".join(block if isinstance(block, str) else "\n".join(aligned(block)) for block in _blocks(markdown))
+    return "\n".join(block if isinstance(block, str) else draw_table(block) for block in _blocks(markdown))
 
 
 def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
@@ -139,25 +149,6 @@ def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
             yield [row for row in cells if any(row)]
         else:
             yield "\n".join(lines)
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines of text with aligned columns. A row may lack its last cells."""
-    from rich.cells import cell_len, set_cell_size
-
-    widths = [max(map(cell_len, column)) for column in zip_longest(*rows, fillvalue="")]
-    return ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in rows]
-
-
-def _terminal_table(rows: Sequence[Sequence[str]]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE, show_header=False)
-    for row in rows:
-        table.add_row(*(Text(cell, overflow="fold") for cell in row))
-    return table
 
 
 def input_lines(file: str, layout: Layout, shard: str | None = None) -> Iterator[Line]:

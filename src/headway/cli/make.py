@@ -105,7 +105,7 @@ def calibrate(
     from headway.translator.int8 import judge_int8
 
     options.check_new(output)
-    test_set = TestSet.read(source, reference, None, model, target_language)
+    test_set = TestSet(source, reference, None, model, target_language)
     translator = load_translator(model, device, engine=engine, threads=threads)
     refuse_endless(test_set.file, test_set.references, translator)
     sources, info = test_set.tagged(translator), translator.info

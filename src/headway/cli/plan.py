@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from headway.cli.files import aligned
 from headway.cli.options import JsonOutput, given_options
 from headway.cli.recipes import read_recipe, shipped_recipes, split_arguments
 from headway.errors import UserError
+from headway.insight.terminal import draw_table
 
 if TYPE_CHECKING:
     from headway.recipe.planning import Corpus
@@ -162,7 +162,7 @@ def _without_model() -> tuple[dict[str, Any], list[str]]:
         rows.append((name, fp32, bf16, _bytes(one.memory) if one.memory else "-", one.source))
     paper = paper_trainings()
     trained = "{steps:,} steps in {hours:g} hours on 8 P100 are {work:.3g} FLOPs: {efficiency:.1%} of the peak"
-    lines = [*aligned(rows), "", *(f"{preset:<10}{trained.format(**one)}" for preset, one in paper.items())]
+    lines = [draw_table(rows), "", *(f"{preset:<10}{trained.format(**one)}" for preset, one in paper.items())]
     return {"hardware": {name: one._asdict() for name, one in HARDWARE.items()}, "paper": paper}, lines
 
 
@@ -175,7 +175,7 @@ def _training_lines(
         for name, one in {**found["stages"], "all": found}.items():
             work = f"{one['work']['products']:.3g} FLOPs"
             rows.append((name, f"{one['steps']:,}", work, _time(one["hours"]), _bytes(one["memory_peak"])))
-        return [*aligned(rows), f"at {speed}"]
+        return [draw_table(rows), f"at {speed}"]
     pairs, [source, target] = _counted(corpus.pairs, "pair"), [length - 1 for length in corpus.lengths]
     memory, network, disk = found["memory"], found["network"], found["disk"]
     labels = {"average": "moving average", "copies": "copies of weights"}

@@ -1,5 +1,4 @@
-"""Ray Data hands the missing shards of a manifest to workers. Its own state doesn't matter, because the files in the
-folder say what is done."""
+"""Ray Data distributes the missing shards of a manifest to workers. Only the files in the folder say what is done."""
 
 import json
 import logging
@@ -7,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -47,30 +47,27 @@ class ShardProgress:
         rate = (self._lines_missing - left) / max(now - self._begun, 1e-9)
         self._notice(
             f"{shards - len(self._missing):,} of {shards:,} shards, {lines - left:,} of {lines:,} lines, "
-            f"{rate:,.0f} lines a second" + (f", {_duration(left / rate)} left" if rate else "")
+            f"{rate:,.0f} lines a second" + (f", {timedelta(seconds=round(left / rate))} left" if rate else "")
         )
 
 
 class Actor:
-    """A worker as Ray Data calls it: numbers of shards in, their outcomes out."""
+    """A worker as Ray Data calls it: the number of a shard in, its outcome out."""
 
-    def __init__(self, work: Work, manifest: Manifest, fingerprints: list[str]) -> None:
+    def __init__(self, work: Work, manifest: Manifest) -> None:
         """Keeps an error for the outcomes, because Ray would print a hundred lines for it."""
         use_one_thread()
         keep_few_matrix_kernels()
         self._shards, self._error = manifest.shards, ""
         try:
-            self._worker = Worker(work, manifest, fingerprints)
+            self._worker = Worker(work, manifest)
         except UserError as error:
             self._error = str(error)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        shards = [self._shards[int(number)] for number in batch["shard"]]
-        if self._error:
-            outcomes = [ShardOutcome(shard.name, error=self._error, for_user=True) for shard in shards]
-        else:
-            outcomes = map(self._worker.translate, shards)
-        return {"outcome": [json.dumps(asdict(outcome)) for outcome in outcomes]}
+        shard = self._shards[int(batch["shard"][0])]
+        failed = ShardOutcome(shard.name, error=self._error, for_user=True)
+        return {"outcome": [json.dumps(asdict(failed if self._error else self._worker.translate(shard)))]}
 
 
 def translate_on_cluster(
@@ -81,8 +78,7 @@ def translate_on_cluster(
     each CPU if there is no GPU. Raises UserError."""
     ray = _ray()
     work.load("cpu")  # raises before anything is begun
-    identity = work.identity()
-    manifest = open_manifest(folder, inputs, identity, notice)
+    manifest = open_manifest(folder, inputs, work.identity(), notice)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         if not try_lock(descriptor):
@@ -92,7 +88,7 @@ def translate_on_cluster(
             _connect(ray, address, workers)
             try:
                 with unchanged(inputs):
-                    _translate_missing(ray, work, manifest, identity["model"], workers, notice)
+                    _translate_missing(ray, work, manifest, workers, notice)
             finally:
                 ray.shutdown()
     finally:
@@ -101,12 +97,7 @@ def translate_on_cluster(
 
 
 def _translate_missing(
-    ray: Any,
-    work: Work,
-    manifest: Manifest,
-    fingerprints: list[str],
-    workers: int | None,
-    notice: Callable[[str], None],
+    ray: Any, work: Work, manifest: Manifest, workers: int | None, notice: Callable[[str], None]
 ) -> None:
     """Makes rounds until no shard is missing. In a round Ray restarts workers that died, and retries their shards; a
     shard that is lost even so has no outcome. Raises UserError if some are missing after MOST_ROUNDS."""
@@ -120,7 +111,7 @@ def _translate_missing(
         rows = [{"shard": numbers[shard.name]} for shard in missing]
         dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
             Actor,
-            fn_constructor_args=(work, manifest, fingerprints),
+            fn_constructor_args=(work, manifest),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=min(most, workers or most, len(rows))),
             num_cpus=1,
@@ -171,9 +162,3 @@ def _ray() -> ModuleType:
     except ImportError:
         raise UserError("--cluster needs an extra package: pip install 'headway[ray]'") from None
     return ray
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

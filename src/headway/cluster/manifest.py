@@ -45,6 +45,8 @@ class Manifest:
     inputs: list[dict[str, Any]]
     """The `path`, the `size` in bytes and the `sha256` of each input."""
     shards: list[TextShard]
+    models: list[str]
+    """The fingerprints of the model and its ensemble."""
 
     @property
     def lines(self) -> int:
@@ -86,7 +88,7 @@ def open_manifest(
         write_json(file, {"format_version": FORMAT_VERSION, "job": identity, "inputs": described, "shards": shards})
     digits = max(5, len(str(len(spans) - 1)))
     shards = [TextShard(f"part-{i:0{digits}}", number, span) for i, (number, span) in enumerate(spans)]
-    return Manifest(folder, described, shards)
+    return Manifest(folder, described, shards, identity["model"])
 
 
 def _spans(inputs: Sequence[Path]) -> Iterator[tuple[int, Span]]:

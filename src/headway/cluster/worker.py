@@ -65,9 +65,9 @@ class ShardOutcome:
 class Worker:
     """Translates shards of a manifest."""
 
-    def __init__(self, work: Work, manifest: Manifest, fingerprints: list[str]) -> None:
-        """Raises UserError if the model on this machine doesn't have these fingerprints."""
-        if work.fingerprints() != fingerprints:
+    def __init__(self, work: Work, manifest: Manifest) -> None:
+        """Raises UserError if the model on this machine is not that of the manifest."""
+        if work.fingerprints() != manifest.models:
             raise UserError(f"{work.model}: is a different model on this machine; put the same model on all machines")
         self._work, self._manifest = work, manifest
         self._translator, self._reader = work.load(), SpanReader()
@@ -93,10 +93,6 @@ class Worker:
             return ShardOutcome(shard.name, error=str(error), for_user=True)
         except Exception as error:
             return ShardOutcome(shard.name, error=f"{type(error).__name__}: {' '.join(str(error).split())}")
-
-    def close(self) -> None:
-        """Closes the open input."""
-        self._reader.close()
 
     def _write(self, shard: TextShard, path: Path) -> ShardOutcome:
         """Puts the notices in place before the translations, so a finished shard always has them."""

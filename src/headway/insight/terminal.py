@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,8 +94,8 @@ def shown(piece: str) -> str:
 
 
 def draw_table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text, each as wide as its widest cell."""
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    """Rows of cells with aligned columns. A row may lack its last cells."""
+    widths = [max(map(cell_len, column)) for column in zip_longest(*rows, fillvalue="")]
     return "\n".join("  ".join(map(set_cell_size, row, widths)).rstrip() for row in rows)
 
 

@@ -1,7 +1,8 @@
-"""A package that Argos Translate and LibreTranslate install: CTranslate2's form of the model, and its tokenizer.
+"""Exports a package that Argos Translate and LibreTranslate install: CTranslate2's form of the model, and its
+tokenizer.
 
-Argos splits a text into sentences, encodes each with the package's one sentencepiece model, and gives the pieces to
-CTranslate2 without <eos>, so the model is told to add it. It follows the sentence up to 1,024 tokens.
+Argos splits a text into sentences, encodes each with the package's one sentencepiece model, and gives up to 1,024
+pieces to CTranslate2 without <eos>, so the model is told to add it.
 """
 
 import copy
@@ -21,11 +22,9 @@ from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import fingerprint
 
 SUFFIX = ".argosmodel"
-PACKAGE_VERSION, ARGOS_VERSION = "1.0", "1.11.0"
 LONGEST = 1024
 """Tokens of a sentence that Argos gives to a model, <eos> included; the others are cut off."""
-
-_OWN_CODES = ("pb", "zt")
+OWN_CODES = ("pb", "zt")
 """Argos's codes of Brazilian Portuguese and traditional Chinese."""
 
 
@@ -35,32 +34,24 @@ def export_argos(stored: StoredModel, output: Path, quantization: str | None = N
     _check_possible(stored)
     if output.suffix != SUFFIX:
         raise UserError(f"{output}: the name of a package for Argos Translate ends in {SUFFIX}")
+    source, target = stored.source_language, stored.target_language
+    metadata = {"package_version": "1.0", "argos_version": "1.11.0"}
+    for side, language in (("from", source), ("to", target)):
+        metadata |= {f"{side}_code": language, f"{side}_name": english_name(language)}
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=f"{output.name}.", suffix=TEMPORARY_SUFFIX) as temporary:
-        name = f"translate-{stored.source_language}_{stored.target_language}-1_0"
-        folder = Path(temporary, name)
+        folder = Path(temporary, f"translate-{source}_{target}-1_0")
         folder.mkdir()
         _save_model(stored, folder / "model", quantization or "int8")
         (folder / "sentencepiece.model").write_bytes(stored.source_tokenizer.to_bytes())
-        write_json(
-            folder / "metadata.json",
-            {
-                "package_version": PACKAGE_VERSION,
-                "argos_version": ARGOS_VERSION,
-                "from_code": stored.source_language,
-                "from_name": english_name(stored.source_language),
-                "to_code": stored.target_language,
-                "to_name": english_name(stored.target_language),
-                "type": "translate",
-            },
-        )
+        write_json(folder / "metadata.json", {**metadata, "type": "translate"})
         (folder / "README.md").write_text(stored.card, encoding="utf-8")
-        archive = shutil.make_archive(str(folder), "zip", root_dir=temporary, base_dir=name)
+        archive = shutil.make_archive(str(folder), "zip", root_dir=temporary, base_dir=folder.name)
         write_file(output, Path(archive).read_bytes())
 
 
 def open_argos(stored: StoredModel, file: Path) -> Exported:
-    """What was exported, without what Argos does to a text. Raises UserError."""
+    """The exported model, without Argos's own steps. Raises UserError."""
     with tempfile.TemporaryDirectory() as temporary:
         shutil.unpack_archive(file, temporary, "zip")
         [folder] = Path(temporary).iterdir()
@@ -70,20 +61,16 @@ def open_argos(stored: StoredModel, file: Path) -> Exported:
 def _check_possible(stored: StoredModel) -> None:
     config, source = stored.model.config, stored.source_tokenizer
     if not isinstance(source, SubwordTokenizer):
-        raise UserError(
-            "Argos Translate has no place for word-level vocabularies; it needs tokenizer.kind bpe or unigram"
-        )
+        raise UserError("Argos Translate has no word-level vocabularies; it needs tokenizer.kind bpe or unigram")
     if fingerprint(source) != fingerprint(stored.target_tokenizer):
         raise UserError("Argos Translate has one vocabulary for both languages; this model has two (tokenizer.joint)")
     if source.target_tags:
         raise UserError("Argos Translate gives no tag of a target language; this model needs one in front of each text")
     if config.positions == "learned" and config.max_length < LONGEST:
-        raise UserError(
-            f"Argos Translate gives up to {LONGEST:,} tokens to a model; this one has learned positions for "
-            f"{config.max_length}"
-        )
+        limit = f"this one has learned positions for {config.max_length}"
+        raise UserError(f"Argos Translate gives up to {LONGEST:,} tokens to a model; {limit}")
     for language in (stored.source_language, stored.target_language):
-        if not (is_language(language) or language in _OWN_CODES):
+        if not (is_language(language) or language in OWN_CODES):
             raise UserError(f"Argos Translate needs the code of a language, such as en or de; {language!r} is none")
 
 

@@ -41,16 +41,10 @@ DECODING = ("beam_size", "length_penalty", "max_length", "no_repeat_ngram")
 
 ENCODER_INPUTS = {"source": ("rows", "source_length")}
 ENCODER_OUTPUTS = dict.fromkeys(("memory_keys", "memory_values"), ("layers", "rows", "source_length", "d_model"))
-DECODER_INPUTS = {
-    "tokens": ("rows",),
-    **ENCODER_INPUTS,
-    **ENCODER_OUTPUTS,
-    **dict.fromkeys(("keys", "values"), ("layers", "rows", "length", "d_model")),
-}
-DECODER_OUTPUTS = {
-    "logits": ("rows", "vocabulary"),
-    **dict.fromkeys(("new_keys", "new_values"), ("layers", "rows", "length + 1", "d_model")),
-}
+_CACHE = dict.fromkeys(("keys", "values"), ("layers", "rows", "length", "d_model"))
+DECODER_INPUTS = {"tokens": ("rows",), **ENCODER_INPUTS, **ENCODER_OUTPUTS, **_CACHE}
+_NEW_CACHE = dict.fromkeys(("new_keys", "new_values"), ("layers", "rows", "length + 1", "d_model"))
+DECODER_OUTPUTS = {"logits": ("rows", "vocabulary"), **_NEW_CACHE}
 
 
 def export_onnx(stored: StoredModel, output: Path) -> None:
@@ -90,7 +84,7 @@ class EncoderGraph(nn.Module):
         -> keys and values, (layers, rows, source length, d_model) each"""
         x = self.embedding(source) + self.positions[: source.size(1)]
         memory = self.encoder(x, padding_mask(source, self.pad_id))
-        keys, values = zip(*(attention.remember(memory) for attention in self.attentions), strict=True)
+        keys, values = zip(*(attention.project_memory(memory) for attention in self.attentions), strict=True)
         return torch.stack(keys), torch.stack(values)
 
 
@@ -118,13 +112,13 @@ class DecoderGraph(nn.Module):
         for index, layer in enumerate(self.decoder.layers):
 
             def attend_to_self(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
-                key, value = layer.self_attention.remember(y)
+                key, value = layer.self_attention.project_memory(y)
                 new_keys.append(torch.cat([keys[index], key], dim=1))
                 new_values.append(torch.cat([values[index], value], dim=1))
-                return layer.self_attention.ask(y, new_keys[-1], new_values[-1])[0]
+                return layer.self_attention.attend_to(y, new_keys[-1], new_values[-1])[0]
 
             def attend_to_memory(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
-                return layer.cross_attention.ask(y, memory_keys[index], memory_values[index], mask)[0]
+                return layer.cross_attention.attend_to(y, memory_keys[index], memory_values[index], mask)[0]
 
             x = layer.self_residual(x, attend_to_self)
             x = layer.cross_residual(x, attend_to_memory)
@@ -161,11 +155,10 @@ def _converted(graph: nn.Module, config: ModelConfig, inputs: dict[str, tuple[st
         input_: {place: dimensions[name] for place, name in enumerate(shape) if name in dimensions}
         for input_, shape in inputs.items()
     }
-    names: dict[str, Any] = {"input_names": list(inputs), "output_names": outputs}
+    options: Any = {"input_names": list(inputs), "output_names": outputs, "dynamo": True, "verbose": False}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # its notices and warnings are about itself
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
-        program = torch.onnx.export(graph, examples, dynamo=True, verbose=False, dynamic_shapes=shapes, **names)
+    with warnings.catch_warnings(action="ignore"), torch.no_grad():
+        program = torch.onnx.export(graph, examples, dynamic_shapes=shapes, **options)
     assert program is not None
     proto = program.model_proto
     for part in (*proto.graph.node, *proto.graph.value_info, *proto.graph.input, *proto.graph.output):
@@ -178,8 +171,7 @@ def _move_weights(proto: Any, weights: IO[bytes], places: dict[str, tuple[int, i
     from onnx.external_data_helper import set_external_data
 
     for tensor in proto.graph.initializer:
-        data = tensor.raw_data
-        if len(data) >= LEAST_SHARED:
+        if len(data := tensor.raw_data) >= LEAST_SHARED:
             key = hashlib.sha256(data).hexdigest()
             if key not in places:
                 places[key] = weights.tell(), weights.write(data)

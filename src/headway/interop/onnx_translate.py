@@ -1,10 +1,9 @@
-"""Translates with a model that headway exported to ONNX; needs onnxruntime, numpy and sentencepiece, and nothing else.
+"""Translates with a model that headway exported to ONNX. Needs only onnxruntime, numpy and sentencepiece.
 
     python translate.py < source.txt > translation.txt
 
-The model is two graphs. encoder.onnx reads a source and gives the keys and values for the decoder's attention to it,
-once a sentence. decoder.onnx reads one token of each hypothesis, and gives the logits of the next one and the keys and
-values of all tokens so far, which are inputs of its next call. `beam_search` calls both.
+encoder.onnx reads a source and gives the keys and values for the decoder's attention to it. decoder.onnx reads one
+token of each hypothesis, and gives the logits of the next one, and the keys and values of all tokens for its next call.
 """
 
 from __future__ import annotations
@@ -48,12 +47,9 @@ class Model:
         self.config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
-        self._encoder: Any
-        self._decoder: Any
-        self._encoder, self._decoder = (
-            onnxruntime.InferenceSession(folder / f"{name}.onnx", options, providers=["CPUExecutionProvider"])
-            for name in ("encoder", "decoder")
-        )
+        session, cpu = onnxruntime.InferenceSession, ["CPUExecutionProvider"]
+        self._encoder: Any = session(folder / "encoder.onnx", options, providers=cpu)
+        self._decoder: Any = session(folder / "decoder.onnx", options, providers=cpu)
         self.bos_id: int = self.config["bos_id"]
         self.eos_id: int = self.config["eos_id"]
 
@@ -112,11 +108,6 @@ class ScoredIds:
     """Total log-probability, with that of <eos> if it has ended."""
 
 
-def length_penalty(length: int, alpha: float) -> float:
-    """GNMT's, by which scores are divided to rank hypotheses. `length` counts <eos>."""
-    return ((5.0 + length) / 6.0) ** alpha
-
-
 def beam_search(
     model: Model,
     sources: Sequence[Sequence[int]],
@@ -133,8 +124,11 @@ def beam_search(
     better, or at its `max_length` of tokens, after which only <eos> may follow.
     """
 
+    def normalized(score: float, length: int) -> float:
+        return score / ((5.0 + length + 1) / 6.0) ** alpha  # GNMT's length penalty, with <eos>
+
     def worth(hypothesis: ScoredIds) -> float:
-        return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
+        return normalized(hypothesis.score, len(hypothesis.ids))
 
     rows = [ScoredIds(sentence, [], 0.0) for sentence in range(len(sources))]
     ended: list[list[ScoredIds]] = [[] for _ in sources]
@@ -159,7 +153,7 @@ def beam_search(
             best_ended = max(map(worth, done), default=-np.inf)
             best_running = likely[0][0] if likely else -np.inf
             enough = len(done) >= beam_size and sentence in leader_ended
-            if enough or best_running / length_penalty(most + 1, alpha) <= best_ended:
+            if enough or normalized(best_running, most) <= best_ended:
                 continue
             if length <= most:
                 going_on += likely
@@ -255,9 +249,9 @@ class TextTranslator:
 
     def __init__(self, folder: Path, threads: int = 0) -> None:
         self.model = Model(folder, threads)
+        files = self.model.config["tokenizer"]
         self._source, self._target = (
-            (Subwords if file.endswith(".spm") else Words)(folder / file)
-            for file in (self.model.config["tokenizer"][side] for side in ("source", "target"))
+            (Subwords if files[side].endswith(".spm") else Words)(folder / files[side]) for side in ("source", "target")
         )
         self.longest: int = self.model.config["max_length"] - 1  # <eos> and <bos> take a place
 
@@ -292,17 +286,15 @@ def arriving_lines() -> Iterator[list[str]]:
     while block:
         block = os.read(0, BLOCK)
         arrived += block
-        if b"\n" not in block and block:
-            continue
-        *ended, rest = bytes(arrived if number else arrived.removeprefix(BOM)).split(b"\n")
-        arrived = bytearray(rest)
-        lines: list[str] = []
-        try:
-            for line in ended if block or not rest else [*ended, rest]:
-                number += 1
-                lines.append(decoded(line, number))
-        finally:
-            yield lines
+        if b"\n" in block or not block:
+            *ended, rest = bytes(arrived if number else arrived.removeprefix(BOM)).split(b"\n")
+            lines, arrived = [], bytearray(rest)
+            try:
+                for line in [*ended, rest] if rest and not block else ended:
+                    number += 1
+                    lines.append(decoded(line, number))
+            finally:
+                yield lines
 
 
 def decoded(line: bytes, number: int) -> str:

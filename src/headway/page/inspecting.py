@@ -167,8 +167,12 @@ class Inspector:
             [best] = replace(self._with(model), options=options)._search([record.source])
             return what_if.Outcome(self.codec.decode(best.ids), best.score)
 
-        ids, model = (record.source.ids, record.target.ids), self.stored.model
-        analyst = Analyst(requests, model, record.arrays, *ids, source_ids, lambda text: self.target(text).ids, greedy)
+        def target_ids(text: str) -> list[int]:
+            return self.target(text).ids
+
+        reading = Reading.of(self.stored.model, record.source.ids, record.target.ids)
+        asked = {type(one): one for one in requests}
+        analyst = Analyst(asked, self.stored.model, record.arrays, reading, source_ids, target_ids, greedy)
         return Analyses(**{one.kind: analyst.result(type(one)) for one in requests})
 
     def outcome(self, source: Text, target: Text | None = None) -> what_if.Tried:

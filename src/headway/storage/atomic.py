@@ -24,28 +24,42 @@ def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
     """A folder to fill. It replaces `path` when the block ends without an error, and is removed otherwise. Raises
     UserError if the disk is full. size: approximate number of bytes to be written, 0 if unknown."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+    temporary, old = (path.with_name(path.name + suffix) for suffix in (TEMPORARY_SUFFIX, REPLACED_SUFFIX))
     shutil.rmtree(temporary, ignore_errors=True)
-    if size > shutil.disk_usage(path.parent).free:
-        raise _no_space(path, size)
-    temporary.mkdir()
+    with _refusing_full_disk(path, size):
+        if size > shutil.disk_usage(path.parent).free:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        temporary.mkdir()
+        try:
+            yield temporary
+            for file in temporary.rglob("*"):
+                sync(file)
+            sync(temporary)
+            shutil.rmtree(old, ignore_errors=True)
+            if path.exists():
+                path.rename(old)
+            temporary.rename(path)
+            sync(path.parent)
+            shutil.rmtree(old, ignore_errors=True)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+@contextmanager
+def _refusing_full_disk(path: Path, size: int) -> Iterator[None]:
+    """Raises UserError if the disk is full in the block."""
     try:
-        yield temporary
-        for file in temporary.rglob("*"):
-            sync(file)
-        sync(temporary)
-        old = path.with_name(path.name + REPLACED_SUFFIX)
-        shutil.rmtree(old, ignore_errors=True)
-        if path.exists():
-            path.rename(old)
-        temporary.rename(path)
-        sync(path.parent)
-        shutil.rmtree(old, ignore_errors=True)
+        yield
     except BaseException as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if is_out_of_space(error):
-            raise _no_space(path, size, error) from None
-        raise
+        if not is_out_of_space(error):
+            raise
+        needed = f"about {size / 1e6:,.1f} MB needed, " if size else ""
+        free = f"{shutil.disk_usage(path.parent).free / 1e6:,.1f} MB free"
+        number = _number(error) or 0
+        remedy = "make room" if number == errno.ENOSPC else f"raise what limits it ({os.strerror(number)})"
+        told = f"{path}: no space to write it: {needed}{free}; what was there before is intact, {remedy}"
+        raise UserError(told) from None
 
 
 def is_out_of_space(error: BaseException) -> bool:
@@ -60,14 +74,6 @@ def _number(error: BaseException) -> int | None:
     return int(found[1]) if found else None
 
 
-def _no_space(path: Path, size: int, error: BaseException | None = None) -> UserError:
-    needed = f"about {size / 1e6:,.1f} MB needed, " if size else ""
-    free = f"{shutil.disk_usage(path.parent).free / 1e6:,.1f} MB free"
-    number = errno.ENOSPC if error is None else _number(error) or 0
-    remedy = "make room" if number == errno.ENOSPC else f"raise what limits it ({os.strerror(number)})"
-    return UserError(f"{path}: no space to write it: {needed}{free}; what was there before is intact, {remedy}")
-
-
 def remove_directory(path: Path) -> None:
     """Removes a folder. If it is interrupted, `remove_leftovers` removes the rest."""
     leftover = path.with_name(path.name + TEMPORARY_SUFFIX)
@@ -80,15 +86,14 @@ def remove_directory(path: Path) -> None:
 def write_file(path: Path, data: bytes) -> None:
     """Replaces the file in one rename. Raises UserError if the disk is full."""
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
-    try:
-        temporary.write_bytes(data)
-        sync(temporary)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        if is_out_of_space(error):
-            raise _no_space(path, len(data), error) from None
-        raise
+    with _refusing_full_disk(path, len(data)):
+        try:
+            temporary.write_bytes(data)
+            sync(temporary)
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
     sync(path.parent)
 
 

@@ -10,13 +10,13 @@ import hashlib
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field, with_config
+from pydantic import AfterValidator, Field, NonNegativeFloat, with_config
 from typing_extensions import TypedDict
 
 from headway.decoding.options import SearchOptions
@@ -77,7 +77,7 @@ class _Config(TypedDict):
     domain: NotRequired[FewWords]
     model: ModelConfig
     tokenizer: _TokenizerFiles
-    training_flops: NotRequired[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
+    training_flops: NotRequired[NonNegativeFloat]
     alignment: NotRequired[Aligner]
     int8: NotRequired[Int8Check]
     sha256: dict[str, str]
@@ -271,12 +271,8 @@ def _read_config(file: Path) -> _Config:
 
 
 def _check_decoding(options: dict[str, Any], file: Path) -> None:
-    if unknown := options.keys() - {field.name for field in fields(SearchOptions)}:
-        raise UserError(f"{file}: {clipped(repr(min(unknown)))} is not an option of searching")
-    try:
-        SearchOptions(**options)
-    except UserError as error:
-        raise UserError(f"{file}: {clipped(str(error))}") from None
+    if parse_record(SearchOptions, options, file).sample is not None:
+        raise UserError(f"{file}: sample can't be a default")
 
 
 def _load_shortlist(file: Path, source_vocabulary: int, target_vocabulary: int) -> Shortlist:

@@ -1,13 +1,11 @@
 """Everything that a model directory holds beside the weights and their config: tokenizers, languages, search options,
 and what was measured of the model."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, FiniteFloat, NonNegativeInt, with_config
-from typing_extensions import TypedDict
+from pydantic import Field, NonNegativeInt, with_config
 
 from headway.errors import UserError
 from headway.storage.untrusted import STRICT, check_version, parse_json, parse_record
@@ -22,13 +20,7 @@ NEGLIGIBLE = 0.3
 INT8_OPENING = "On CPU in int8 "
 """The first words of the card's sentence on int8."""
 CALIBRATION_VERSION = 1
-FEATURES = (
-    "mean_log_probability",
-    "least_log_probability",
-    "mean_entropy",
-    "log_length_ratio",
-    "log_source_length",
-)
+FEATURES = ("mean_log_probability", "least_log_probability", "mean_entropy", "log_length_ratio", "log_source_length")
 """The features that confidence is computed from: the mean and the least log-probability of the translation's tokens,
 the mean entropy of the model's predictions in their places, the tokens of the translation for each of the source's, and
 those of the source."""
@@ -90,25 +82,6 @@ class Int8Check:
 
 
 @with_config(STRICT)
-class _DomainFile(TypedDict):
-    """A `Domain` in calibration.json."""
-
-    mean: tuple[FiniteFloat, FiniteFloat]
-    precision: tuple[FiniteFloat, FiniteFloat, FiniteFloat]
-    farthest: Annotated[FiniteFloat, Field(gt=0)]
-    counts: Mapping[NonNegativeInt, Annotated[int, Field(gt=0, lt=2**53)]]
-
-
-@with_config(STRICT)
-class _CalibrationFile(TypedDict):
-    """The members of calibration.json."""
-
-    format_version: int
-    weights: dict[str, FiniteFloat]
-    bias: FiniteFloat
-    domain: _DomainFile
-
-
 @dataclass(frozen=True)
 class Calibration:
     """A logistic regression on the features of a translation, and the domain of the sources that it was fitted on."""
@@ -120,26 +93,28 @@ class Calibration:
 
     def document(self) -> dict[str, Any]:
         """The object in calibration.json."""
-        members = {name: getattr(self.domain, name) for name in ("mean", "precision", "farthest")}
-        return {
-            "format_version": CALIBRATION_VERSION,
-            "weights": dict(zip(FEATURES, self.weights, strict=True)),
-            "bias": self.bias,
-            "domain": {**members, "counts": dict(sorted(self.domain.counts.items()))},
-        }
+        domain = {name: getattr(self.domain, name) for name in ("mean", "precision", "farthest")}
+        domain["counts"] = dict(sorted(self.domain.counts.items()))
+        weights = dict(zip(FEATURES, self.weights, strict=True))
+        return {"format_version": CALIBRATION_VERSION, "weights": weights, "bias": self.bias, "domain": domain}
 
 
 def parse_calibration(data: bytes, file: Path, vocab_size: int) -> Calibration:
     """Reads the calibration of a model with this source vocabulary. Raises UserError."""
     document = parse_json(data, file)
-    check_version(document.get("format_version"), CALIBRATION_VERSION, file)
-    found = parse_record(_CalibrationFile, document, file)
-    if found["weights"].keys() != set(FEATURES):
+    check_version(document.pop("format_version", None), CALIBRATION_VERSION, file)
+    weights, domain = document.get("weights"), document.get("domain")
+    if not isinstance(weights, dict) or weights.keys() != set(FEATURES):
         raise UserError(f"{file}: weights must be of {', '.join(FEATURES)}")
-    if any(id_ >= vocab_size for id_ in found["domain"]["counts"]):
-        raise UserError(f"{file}: domain.counts has an id that is not in the vocabulary")
-    weights = tuple(found["weights"][name] for name in FEATURES)
-    return Calibration(weights, found["bias"], Domain(vocab_size=vocab_size, **found["domain"]))
+    document["weights"] = [weights[name] for name in FEATURES]
+    if isinstance(domain, dict):
+        domain["vocab_size"] = vocab_size
+    found = parse_record(Calibration, document, file)
+    if found.domain.farthest <= 0:
+        raise UserError(f"{file}: domain.farthest must be above 0")
+    if not all(0 <= id_ < vocab_size and 0 < count < 2**53 for id_, count in found.domain.counts.items()):
+        raise UserError(f"{file}: domain.counts must be whole numbers of tokens in the vocabulary")
+    return found
 
 
 @dataclass(kw_only=True)

@@ -15,8 +15,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from headway.errors import UserError, first_problem
 
 T = TypeVar("T")
-STRICT = ConfigDict(strict=True, extra="forbid")
-"""Converts no types and refuses unknown members."""
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+"""Converts no types, and refuses unknown members and numbers that are not finite; also of nested dataclasses."""
 
 LARGEST_FILE = 16 * 2**20
 """Bytes of a file that is read whole; vocabularies of 250,000 pieces have a third of it."""
@@ -80,7 +80,7 @@ def parse_json(data: bytes, origin: Path) -> dict[str, Any]:
 
 
 def parse_record(kind: type[T], document: dict[str, Any], file: Path) -> T:
-    """The object of a JSON file as a `kind`, its types and bounds checked by pydantic. Raises UserError."""
+    """The object of a JSON file as a `kind`, checked by pydantic. Raises UserError."""
     try:
         return TypeAdapter(kind).validate_json(json.dumps(document))
     except ValidationError as error:

@@ -1,10 +1,8 @@
 """Hugging Face Transformers: exports and imports (extra `huggingface`, which importing doesn't need).
 
-Post-norm models are `MarianMTModel` there, pre-norm ones `PegasusForConditionalGeneration`, which differs only in the
-places of its norms; the tokenizer of both is `MarianTokenizer`. Their sinusoids are all sines, then all cosines; the
-paper's, and headway's, alternate, so every weight that reads or writes the residual stream has its channels in another
-order. Exports keep the ids. Models of others, above all OPUS-MT, get new ids and their rows in another order:
-headway's tokenizers begin with <pad>, <unk>, <sos> and <eos>.
+Post-norm models are `MarianMTModel`, pre-norm ones `PegasusForConditionalGeneration`; both have `MarianTokenizer`.
+Their sinusoids are all sines, then all cosines, but the paper's alternate, so weights that read or write the residual
+stream get another order of channels. Imported vocabularies, such as OPUS-MT's, get <pad>, <unk>, <sos> and <eos> first.
 """
 
 from headway.interop.huggingface.exporting import HuggingFaceModel, export_huggingface, import_transformers

@@ -17,7 +17,7 @@ from headway.decoding.ctranslate2_model import pieces_of
 from headway.decoding.faithful import check_faithful, never_generated
 from headway.errors import UserError
 from headway.interop.huggingface import names
-from headway.model import ModelConfig, Transformer
+from headway.model import Transformer
 from headway.model.positions import sinusoidal_table
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory, write_json
@@ -34,8 +34,7 @@ def export_huggingface(stored: StoredModel, output: Path) -> None:
     _check_exportable(stored)
     with write_directory(output) as folder:
         _save_tokenizer(stored, folder)
-        write_json(folder / names.CONFIG_FILE, _config_document(stored.model.config))
-        write_json(folder / names.GENERATION_FILE, _generation_document(stored))
+        _save_configs(stored, folder)
         save_file(_renamed_weights(stored.model), folder / names.WEIGHTS_FILE, metadata={"format": "pt"})
         card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
         card = card.format(**vars(stored), longest=stored.model.config.max_length - 1)
@@ -57,14 +56,9 @@ def import_transformers() -> Any:
 def _check_exportable(stored: StoredModel) -> None:
     config = stored.model.config
     if config.positions != "sinusoidal":
-        raise UserError(
-            f"Hugging Face has no such model with positions={config.positions}; train with model.positions=sinusoidal"
-        )
+        raise UserError(f"Hugging Face has no model with positions={config.positions}; use model.positions=sinusoidal")
     if "word" in (stored.source_tokenizer.kind, stored.target_tokenizer.kind):
-        raise UserError(
-            "Hugging Face's tokenizer for such models is made of sentencepiece models, this one splits words; train "
-            "with tokenizer.kind=bpe or unigram"
-        )
+        raise UserError("Hugging Face has no tokenizer that splits words; train with tokenizer.kind=bpe or unigram")
     if config.norm == "pre" and config.share_embeddings != "all":
         raise UserError(
             "Hugging Face's pre-norm model (Pegasus) has one matrix for all embeddings, this model has "
@@ -72,11 +66,18 @@ def _check_exportable(stored: StoredModel) -> None:
         )
 
 
-def _config_document(config: ModelConfig) -> dict[str, Any]:
+def _save_configs(stored: StoredModel, folder: Path) -> None:
+    config, options = stored.model.config, SearchOptions(**stored.decoding)
+    longest = min(options.max_length or config.max_length, config.max_length - 1)
+    control_ids = {
+        **{f"{token}_token_id": getattr(config, f"{token}_id") for token in ("pad", "bos", "eos")},
+        "decoder_start_token_id": config.bos_id,
+        "forced_eos_token_id": config.eos_id,
+    }
     fields = {name: getattr(config, field) for field, name in names.SAME_FIELDS.items()}
     for field, name in names.DECODER_FIELDS.items():
         fields[name] = getattr(config, f"decoder_{field}") or getattr(config, field)
-    return {
+    document = {
         "architectures": [ARCHITECTURES[config.norm]],
         "model_type": next(name for name, norm in names.NORMS.items() if norm == config.norm),
         "vocab_size": config.source_vocab_size,
@@ -88,25 +89,10 @@ def _config_document(config: ModelConfig) -> dict[str, Any]:
         "scale_embedding": True,
         "is_encoder_decoder": True,
         "dtype": "float32",
-        **_control_ids(config),
+        **control_ids,
     }
-
-
-def _control_ids(config: ModelConfig) -> dict[str, int]:
-    return {
-        "pad_token_id": config.pad_id,
-        "bos_token_id": config.bos_id,
-        "eos_token_id": config.eos_id,
-        "decoder_start_token_id": config.bos_id,
-        "forced_eos_token_id": config.eos_id,
-    }
-
-
-def _generation_document(stored: StoredModel) -> dict[str, Any]:
-    config, options = stored.model.config, SearchOptions(**stored.decoding)
-    longest = min(options.max_length or config.max_length, config.max_length - 1)
-    return {
-        **_control_ids(config),
+    generation = {
+        **control_ids,
         "suppress_tokens": never_generated(stored),
         "num_beams": options.beam_size,
         "length_penalty": names.LENGTH_PENALTY_FACTOR * options.length_penalty,
@@ -114,6 +100,8 @@ def _generation_document(stored: StoredModel) -> dict[str, Any]:
         "max_length": longest + 2,  # with the start symbol and <eos>
         "no_repeat_ngram_size": options.no_repeat_ngram,
     }
+    write_json(folder / names.CONFIG_FILE, document)
+    write_json(folder / names.GENERATION_FILE, generation)
 
 
 def _save_tokenizer(stored: StoredModel, folder: Path) -> None:
@@ -186,8 +174,7 @@ def _quiet(transformers: Any) -> Iterator[None]:
     log.set_verbosity(logging.ERROR)
     log.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         log.set_verbosity(verbosity)

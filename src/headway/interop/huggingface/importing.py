@@ -55,6 +55,8 @@ def read_huggingface(folder: Path) -> StoredModel:
     languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
     card = folder / names.CARD_FILE
     text = read_plain(card).decode("utf-8", errors="replace") if os.path.lexists(card) else "It came without one.\n"
+    title = f"# Translation from {languages[0]} to {languages[1]}"
+    origin = "Imported by headway from a Hugging Face directory, whose card follows."
     return StoredModel(
         model=model.eval(),
         source_tokenizer=source.tokenizer,
@@ -62,11 +64,7 @@ def read_huggingface(folder: Path) -> StoredModel:
         source_language=languages[0],
         target_language=languages[1],
         decoding=_decoding_options({**hf, **_read_optional(folder / names.GENERATION_FILE)}, config),
-        card=f"""# Translation from {languages[0]} to {languages[1]}
-
-Imported by headway from a Hugging Face directory, whose card follows.
-
-{text}""",
+        card=f"{title}\n\n{origin}\n\n{text}",
     )
 
 
@@ -121,9 +119,7 @@ def _read_sides(folder: Path, hf: Mapping[str, Any], options: Mapping[str, Any])
     )
     pad, unk, eos = map(target.index, tokens)
     if (pad, eos) != (hf["pad_token_id"], hf["eos_token_id"]):
-        raise UserError(
-            f"{folder}: pad_token_id and eos_token_id of config.json are not the tokenizer's, {pad} and {eos}"
-        )
+        raise UserError(f"{folder}: pad_token_id and eos_token_id are not the tokenizer's, {pad} and {eos}")
     start = hf["decoder_start_token_id"]
     if not 0 <= start < len(target):
         raise UserError(f"{folder / names.CONFIG_FILE}: decoder_start_token_id {start} is not in the vocabulary")
