@@ -82,8 +82,8 @@ class CTranslate2Searcher:
         if options.max_length is None:
             limits = [min(-(-limit // LIMIT_STEP) * LIMIT_STEP, self._longest) for limit in limits]
         found = self._found(sources, prefixes, limits, options)
-        # hypotheses longer than a cap are replaced by those that are unfinished there; with twice the patience none that
-        # had finished before is lost
+        # hypotheses longer than a cap are replaced by those that are unfinished there; with twice the patience none
+        # that had finished before is lost
         cut = [i for i, cap in enumerate(caps) if any(len(one.ids) > cap for one in found[i])]
         of_cut = [sources[i] for i in cut], [prefixes[i] for i in cut], [caps[i] for i in cut]
         for i, some in zip(cut, self._found(*of_cut, options, 2 if options.beam_size > 1 else 1), strict=True):
