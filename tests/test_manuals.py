@@ -32,7 +32,7 @@ OF_OTHERS = {
 }
 """Options of pytest, of benchmarks, of torchrun and of gunicorn."""
 NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
-NO_KEYS |= {f"{section}.{key}" for section, keys in RETIRED.items() for key in keys}
+NO_KEYS |= RETIRED.keys()
 """Files, keys that were retired, and what a page's model says of itself."""
 COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")
 COMMANDS = MAKER["commands"]()

@@ -55,7 +55,7 @@ def test_examples_are_short_and_each_once():
 def test_each_direction_has_examples_of_its_own():
     several, other = CopyingTranslator("ko", "mul", tags=("en", "ja")), CopyingTranslator("de", "en")
     pairs = Pairs([several, other], {several: [(">>ja<< 하나", "一"), (">>en<< 둘", "two"), (">>ja<< 셋", "三")]})
-    found = {(pair.source, pair.target): pair.examples for pair in pairs}
+    found = {(pair.source, pair.target): pair.examples for pair in pairs.values()}
     assert found["ko", "ja"] == (("하나", "一"), ("셋", "三"))
     assert found["ko", "en"] == (("둘", "two"),)
     assert found["de", "en"] == ((example_text("de"), example_text("en")),)

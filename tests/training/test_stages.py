@@ -175,7 +175,7 @@ def test_the_command_line_is_for_every_stage_or_for_one(files, tmp_path):
         (
             "student",
             {"data": {"train": {"source": "x.tsv"}, "source_language": "de", "target_language": "en"}},
-            "x.tsv holds both sides",
+            "x.tsv: holds both sides",
         ),
         (
             "student",

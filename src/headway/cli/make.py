@@ -138,9 +138,7 @@ def import_(
 def shortlist(
     model: options.Model,
     output: options.NewModel,
-    source: Annotated[
-        Path, Option(help="Training text, one sentence per line; or a .tsv or .jsonl file with both sides.")
-    ],
+    source: Annotated[Path, Option(help="Training text, one sentence per line; or a .tsv or .jsonl file.")],
     target: options.Translation = None,
 ) -> None:
     """Make a model translate faster on CPU.
@@ -162,11 +160,13 @@ def shortlist(
 def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model: Path) -> StoredModel:
     """The model with a shortlist learned from training text. model: its folder. Raises UserError."""
     from headway.storage import with_int8
-    from headway.text.shortlist import shortlist_of_pairs
+    from headway.text.shortlist import learn_shortlist
+    from headway.translator.codec import Codec
 
-    pairs = ((pair.source, pair.target) for pair in parallel_pairs([source], [target], model))
-    longest = stored.model.config.max_length
-    found = shortlist_of_pairs(pairs, stored.source_tokenizer, stored.target_tokenizer, longest)
+    codec = Codec(stored, stored.model.config.max_length)
+    pairs = parallel_pairs([source], [target], model)
+    ids = ((codec.source(pair.source) or [], codec.target(pair.target) or []) for pair in pairs)
+    found = learn_shortlist(ids, stored.source_tokenizer, stored.target_tokenizer)
     return replace(with_int8(stored, None), shortlist=found)
 
 
@@ -177,8 +177,7 @@ def extend(
     source: Annotated[options.Files, options.files("New text, or .tsv or .jsonl files with both sides.")] = None,
     target: Annotated[options.Files, options.files("New text in the target language.")] = None,
     add_language: Annotated[
-        list[str] | None,
-        Option(metavar="CODE", help="New target language; the tag >>CODE<< selects it. May be repeated."),
+        list[str] | None, Option(metavar="CODE", help="New target language, selected by >>CODE<<. May be repeated.")
     ] = None,
 ) -> None:
     """Give a model a larger vocabulary, to train it further.

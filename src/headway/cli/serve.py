@@ -83,7 +83,7 @@ def serve(
     for translator, validated in loaded.items():
         translator.domain = [source for source, _ in validated]
     pairs = Pairs(loaded, {} if settings.api_keys else loaded)  # the examples can be seen without a key
-    for pair in pairs:
+    for pair in pairs.values():
         tell(f"headway: {pair.source} -> {pair.target} is loaded")
     service = Service(pairs, settings)
     service.warm_up()

@@ -1,8 +1,8 @@
 """Recipes from YAML files and command lines.
 
-Precedence is defaults < sections < stage < command line. Unknown keys are errors that suggest the nearest known one,
-and an error names the place where the slip was made: the file, or the argument. Paths in a file are relative to its
-folder, paths on the command line to the current one.
+Precedence is defaults < sections < stage < command line. An unknown key is an error that suggests the nearest known
+one, and an error names the file or the argument at fault. Paths in a file are relative to its folder, paths on the
+command line to the current one.
 """
 
 import difflib
@@ -22,34 +22,24 @@ from headway.errors import UserError
 from headway.languages import read_code
 from headway.model import ModelConfig
 from headway.recipe.inherited import initial_sections, mismatches
-from headway.recipe.recipe import (
-    DEFAULT_LEARNING_RATE,
-    MODEL_KEYS,
-    RETIRED,
-    Recipe,
-    Stage,
-    stage_folder,
-    with_teacher,
-)
+from headway.recipe.recipe import DEFAULT_LEARNING_RATE, MODEL_KEYS, RETIRED, Recipe, Stage, stage_folder, with_teacher
+from headway.text.characters import is_unicode
 
 MARK = "# The recipe of the run in this folder, every value written out.\n"
-"""First line of a run's recipe.yaml; a folder without it isn't ours, and nothing in it is ever removed."""
+"""First line of a run's recipe.yaml. Nothing is ever removed from a folder without it."""
 PATH_KEYS = {"source", "target", "reverse", "teacher", "prepared", "init_from"}
 """Keys of paths. No other section than `data` and `training` has one of these names."""
 SECTIONS = ("data", "tokenizer", "model", "training", "decoding")
 _NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)
-"""Text that PyYAML can't read, or can't build: a date that no calendar has, a list as a key, a thousand lists deep."""
+"""Errors of PyYAML, also for a date that no calendar has, a list as a key, and a thousand nested lists."""
 
 
 class _Problems(Exception):
-    """What is wrong with a recipe, in a line each; the first is the one to tell."""
-
-    def __str__(self) -> str:
-        return self.args[0]
+    """Problems of a recipe, one line each; the first is shown."""
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """YAML in which no key may stand twice; the second would replace the first silently."""
+    """Refuses a key that stands twice; the second would replace the first silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
@@ -89,11 +79,12 @@ def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin:
     try:
         return _recipe_of(document, overrides)
     except _Problems as error:
-        raise UserError(f"{_blamed(document, overrides, str(error)) or origin}: {error}") from None
+        problem = error.args[0]
+    raise UserError(f"{_overrides_at_fault(document, overrides, problem) or origin}: {problem}")
 
 
 def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
-    """Raises _Problems for what is wrong with the recipe, UserError for what the error itself names the place of."""
+    """Raises _Problems, and UserError for errors that name their place themselves."""
     changes: dict[str, Any] = {}
     for override in overrides:
         _set(changes, override)
@@ -124,9 +115,9 @@ def _stage_of(
     own: Any,
     earlier: dict[str, tuple[Recipe, Stage]],
 ) -> tuple[Recipe, Stage]:
-    """The stage's own recipe, and the stage with all that is other than in `recipe`, written out. document: with the
-    sections as they were given. changes: those of all stages; own: those of this one alone. Raises _Problems."""
-    if not isinstance(own, dict) or not own.keys() <= Stage.model_fields.keys() - {"name", "start", "teacher"}:
+    """The stage's own recipe, and the stage with all its differences from `recipe` written out. document: with the
+    sections as they were given. changes: for all stages; own: for this one. Raises _Problems."""
+    if not isinstance(own, dict) or not own.keys() <= set(SECTIONS):
         raise _Problems("a change of it is stages.NAME.section.key=value")
     sections = {name: {**(document.get(name) or {}), **getattr(stage, name)} for name in SECTIONS}
     sections = _merged(_merged(sections, changes), own)
@@ -135,18 +126,18 @@ def _stage_of(
             raise _Problems("start and training.init_from exclude each other")
         sections["training"] = {**sections["training"], "init_from": str(stage_folder(Path("run"), stage.start))}
     else:
-        sections = _with_initial_sections(sections, None)
+        sections = _with_initial_sections(sections)
     whole = _resolved(_validated(sections))
     try:
         with_teacher(whole, stage, Path("run"))
     except ValidationError as error:
-        raise _Problems(f"teacher: {_told(error.errors()[0])}") from None
+        raise _Problems(f"teacher: {_problem_line(error.errors()[0], document)}") from None
     if whole.data.prepared:
         raise _Problems("data.prepared: a stage prepares its own text")
     if stage.start is not None:
         before = earlier[stage.start][0]
-        has, asked = before.model.model_dump(), whole.model.model_dump()  # type: ignore[attr-defined]
-        if unlike := mismatches(asked, whole.tokenizer, has, before.tokenizer.model_dump()):
+        has = before.model.model_dump(), before.tokenizer.model_dump()
+        if unlike := mismatches(whole.model.model_dump(), whole.tokenizer, *has):
             raise _Problems(f"can't start from stage {stage.start}: {', '.join(unlike)}")
     written = changed_keys(recipe.model_dump(mode="json"), whole.model_dump(mode="json"))
     if stage.start is not None:
@@ -158,56 +149,41 @@ def _validated(document: dict[str, Any]) -> Recipe:
     """Raises _Problems."""
     try:
         recipe = Recipe.model_validate(document)
-    except ValidationError as error:  # unknown keys first: what lacks may stand under a misspelt name
+    except ValidationError as error:  # unknown keys first: a missing key may be there, misspelt
         problems = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise _Problems(*(_told_of_stage(document, one) or _told(one) for one in problems)) from None
+        raise _Problems(*(_problem_line(one, document) for one in problems)) from None
     for corpus in (*recipe.data.corpora, *recipe.data.valid, *recipe.data.held_out):
         for file in (*corpus.source, *corpus.target):
             check_name(file)
     return recipe
 
 
-def _blamed(document: dict[str, Any], overrides: Sequence[str], problem: str) -> str:
-    """The overrides that the problem comes from; empty where the document is at fault.
-
-    Without such an override there is either no problem at all, or another one; a recipe that breaks elsewhere proves
-    little, so in that case the problem must name a key of the override.
-    """
-
-    def problems_with(kept: Sequence[str]) -> Sequence[str]:
-        try:
-            _recipe_of(document, kept)
-        except (_Problems, UserError) as error:
-            return error.args
-        return []
-
-    if problem in problems_with([]):
-        return ""
+def _overrides_at_fault(document: dict[str, Any], overrides: Sequence[str], problem: str) -> str:
+    """The overrides that cause the problem: those with a key that it names, or else all. Empty if the document has the
+    problem without them, or another one and they aren't named."""
+    alone: tuple[str, ...] = ()
+    try:
+        _recipe_of(document, [])
+    except (_Problems, UserError) as error:
+        alone = error.args
     words = set(re.findall(r"\w+", problem)) - Recipe.model_fields.keys()  # names of sections prove nothing
     named = [one for one in overrides if not words.isdisjoint(one.partition("=")[0].split("."))]
-    guilty = []
-    for index, one in enumerate(overrides):
-        left = problems_with([*overrides[:index], *overrides[index + 1 :]])
-        if not left or (problem not in left and one in named):
-            guilty.append(one)
-    return " ".join(guilty or named)
+    return "" if problem in alone else " ".join(named or ([] if alone else overrides))
 
 
-def _with_initial_sections(document: dict[str, Any], vocab_size: Any) -> dict[str, Any]:
-    """Where a run starts from a model, what the recipe leaves open of model, tokenizer, languages and searching is that
-    model's; a preset leaves nothing of the model open. Its vocabulary is taken whole; another `vocab_size` on the
-    command line is a problem. A recipe with a preset can be read, such as for a plan, before the model exists; a run
-    can't begin."""
+def _with_initial_sections(document: dict[str, Any], vocab_size: Any = None) -> dict[str, Any]:
+    """The document with the values of the model in `training.init_from` for keys that it leaves open; a preset leaves
+    no sizes open. Its vocabulary is taken whole, so another `vocab_size` on the command line is a problem. A recipe
+    with a preset can be read, such as for a plan, before the model exists."""
     sections = {name: document.get(name) or {} for name in SECTIONS}
     if not all(isinstance(section, dict) for section in sections.values()):
         return document
-    path, resolved = sections["training"].get("init_from"), sections["model"].keys() >= MODEL_KEYS
-    if not isinstance(path, str) or resolved:  # of a run that goes on, all is written out
-        return document
-    if "preset" in sections["model"] and not Path(path).exists():
+    path, has_preset = sections["training"].get("init_from"), "preset" in sections["model"]
+    resolved = sections["model"].keys() >= MODEL_KEYS  # as the recipe of a run is written out
+    if not isinstance(path, str) or resolved or (has_preset and not Path(path).exists()):
         return document
     initial = initial_sections(Path(path))
-    if "preset" in sections["model"]:
+    if has_preset:
         del initial["model"]
     size = initial["tokenizer"]["vocab_size"]
     if vocab_size not in (None, size):
@@ -223,20 +199,17 @@ def _languages(data: DataSection) -> dict[str, str]:
     files: list[Path] = [*first.source[:1], *first.target[:1]]
     suffixes = dict(zip(given, map(suffix_of_language, files), strict=False))
     found = {side: language or suffixes.get(side, "") for side, language in given.items()}
-    missing = [side for side, language in given.items() if not language]
-    unclear = [side for side in missing if not found[side]]
-    if read_code(found["source"]) == read_code(found["target"]):
-        unclear = missing
-    if unclear:
-        told = " and ".join(dict.fromkeys(file.name for file in files))
+    same = read_code(found["source"]) == read_code(found["target"])
+    if unclear := [side for side, language in given.items() if not language and (same or not found[side])]:
+        names = " and ".join(dict.fromkeys(file.name for file in files))
         keys = " ".join(f"data.{side}_language=..." for side in unclear)
-        raise _Problems(f"{told}: the file names don't name two languages; set {keys} (codes such as de)")
+        raise _Problems(f"{names}: the file names don't name two languages; set {keys} (codes such as de)")
     return {f"{side}_language": language for side, language in found.items()}
 
 
 def _resolved(recipe: Recipe) -> Recipe:
-    """With what follows from other keys written out: languages, the preset's sizes, the learning rate. Raises
-    _Problems, for impossible sizes too, before any work starts."""
+    """The recipe with languages, the preset's sizes and the learning rate written out. Raises _Problems, also for
+    impossible sizes."""
     size = max(recipe.tokenizer.vocab_size, 4)
     try:
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
@@ -251,13 +224,12 @@ def _resolved(recipe: Recipe) -> Recipe:
         raise _Problems(f"decoding.max_length={longest} must be less than model.max_length={config.max_length}")
     if rate is None and recipe.training.schedule != "paper":
         rate = DEFAULT_LEARNING_RATE
-    changes = {
-        "data": _languages(recipe.data),
-        "model": {name: config.to_dict()[name] for name in config.to_dict() if name in MODEL_KEYS},
-        "training": {"learning_rate": rate},
-    }
     return recipe.model_copy(
-        update={name: getattr(recipe, name).model_copy(update=of_section) for name, of_section in changes.items()}
+        update={
+            "data": recipe.data.model_copy(update=_languages(recipe.data)),
+            "model": recipe.model.model_copy(update={name: getattr(config, name) for name in MODEL_KEYS}),
+            "training": recipe.training.model_copy(update={"learning_rate": rate}),
+        }
     )
 
 
@@ -286,13 +258,11 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _anchored(value: Any, folder: Path, key: str = "", *, exists: bool = True) -> Any:
-    """The document with its paths made absolute, relative to `folder`. Where that need not exist, `..` can't be left to
-    the system and is worked out here. key: of the value in its section."""
+    """The document with absolute paths; `folder` is the origin of relative ones. If it needn't exist, `..` is resolved
+    here. key: of the value in its section."""
     if isinstance(value, dict):
-        of_stage = key == "stages"  # whose `teacher` is the name of another
-        return {
-            name: _anchored(below, folder, "" if of_stage else name, exists=exists) for name, below in value.items()
-        }
+        in_stage = key == "stages"  # a stage's `teacher` is the name of another stage
+        return {one: _anchored(below, folder, "" if in_stage else one, exists=exists) for one, below in value.items()}
     if isinstance(value, list):
         return [_anchored(below, folder, key, exists=exists) for below in value]
     if not isinstance(value, str) or key not in PATH_KEYS:
@@ -304,76 +274,62 @@ def _anchored(value: Any, folder: Path, key: str = "", *, exists: bool = True) -
     return str(place) if exists else os.path.normpath(place)
 
 
-_NEEDED = {
-    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "must be a whole number"),
-    **dict.fromkeys(("float_parsing", "float_type"), "must be a number"),
-    **dict.fromkeys(("bool_parsing", "bool_type"), "must be true or false"),
-    "string_type": "must be text",
-    "path_type": "must be a path",
-}
-"""What pydantic's problems with a value come down to."""
+_NEEDED = {"int": "a whole number", "float": "a number", "bool": "true or false", "string": "text", "path": "a path"}
+"""Shorter words than pydantic's for values of another type."""
 
 
-def _told_of_stage(document: dict[str, Any], problem: Any) -> str | None:
-    """A problem with a key of a stage, by the stage's name; None for any other."""
-    match problem["loc"]:
-        case "stages", int(place), _, *_ if isinstance(name := document["stages"][place].get("name"), str):
-            return f"stage {name}: {_told({**problem, 'loc': problem['loc'][2:]})}"
-    return None
-
-
-def _told(problem: Any) -> str:
-    """One of pydantic's problems, in a line."""
-    parts = problem["loc"][: -1 if problem["type"] == "invalid_key" else None]
-    place = [str(part) for part in parts if part != 0]  # the first corpus is mostly the only one
-    name, given = ".".join(place), problem["input"]
-    word, meaning = ("yes", "true") if given is True else ("no", "false")
-    if problem["type"] == "extra_forbidden":
-        return _unknown(place)
-    if problem["type"] == "missing":
+def _problem_line(problem: Any, document: dict[str, Any]) -> str:
+    """One of pydantic's problems with the document, in a line; that of a stage by its name."""
+    place, kind, given = problem["loc"], problem["type"], problem["input"]
+    match place:
+        case "stages", int(number), _, *_ if isinstance(name := listed(document["stages"])[number].get("name"), str):
+            return f"stage {name}: {_problem_line({**problem, 'loc': place[2:]}, document)}"
+    if kind == "invalid_key":
+        place = place[:-1]
+    keys = [str(part) for part in place if part != 0]  # the first corpus is mostly the only one
+    name, (word, meaning) = ".".join(keys), ("yes", "true") if given is True else ("no", "false")
+    if kind == "extra_forbidden":
+        return _unknown(keys)
+    if kind == "missing":
         return f"{name} is missing"
-    if problem["type"] == "invalid_key":
-        told = f"{word} is {meaning} in YAML" if isinstance(given, bool) else f"{given} is no text in YAML"
-        return f"{name or 'recipe'}: keys must be text: {told}"
-    if problem["type"] in ("string_type", "path_type") and isinstance(given, bool):
+    if kind == "invalid_key":
+        fault = f"{word} is {meaning} in YAML" if isinstance(given, bool) else f"{given} is no text in YAML"
+        return f"{name or 'recipe'}: keys must be text: {fault}"
+    if kind in ("string_type", "path_type") and isinstance(given, bool):
         return f'{name}: {word} is {meaning} in YAML: write "{word}" in quotes (here in a shell: \'{name}="{word}"\')'
-    if problem["type"] == "model_type":
-        return f"{name}: must be a section of keys, not {given!r}"
-    message = _NEEDED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
-    message = message.replace("Input should be", "must be")
-    return (
-        (f"{name}: " if name else "")
-        + message
-        + ("" if isinstance(given, (dict, list, BaseModel)) else f" (given: {given!r})")
-    )
+    message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    wanted, _, fault = kind.partition("_")
+    if wanted in _NEEDED and fault in ("type", "parsing", "from_float"):
+        message = f"must be {_NEEDED[wanted]}"
+    if kind == "model_type":
+        message = f"must be a section of keys, not {given!r}"
+    elif not isinstance(given, (dict, list, BaseModel)):
+        message += f" (given: {given!r})"
+    return f"{name}: {message}" if name else message
 
 
 def _unknown(place: Sequence[str]) -> str:
-    """The problem of a key that no section has."""
+    """The message for a key that no section has. It suggests the keys of this name in other sections, else the one
+    that is spelt most alike in this section."""
+    *above, key = place
     name = ".".join(place)
-    if len(place) == 2 and place[1] in (retired := RETIRED.get(place[0], {})):
-        return f"{name} was retired; leave it out (only {retired[place[1]]}, its default, is still taken)"
-    near = _nearest(place)
+    if name in RETIRED:
+        return f"{name} was retired; leave it out (only {RETIRED[name]}, its default, is still taken)"
+    known = [(one, *one.rpartition(".")[::2]) for one in _known_keys(Recipe)]
+    if elsewhere := [one for one, _, last in known if last == key]:
+        near = difflib.get_close_matches(name, elsewhere, n=2, cutoff=0)
+    else:
+        section = ".".join(part for part in above if not part.isdigit())
+        siblings = sorted(last for _, of, last in known if of == section)
+        near = [".".join([*above, one]) for one in difflib.get_close_matches(key, siblings, n=1, cutoff=0.5)]
     return f"unknown key {name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
-def _nearest(place: Sequence[str]) -> list[str]:
-    """The keys that were meant, as far as one can tell: those of this name in other sections, else the one that is
-    spelt most alike in this section."""
-    *above, name = place
-    known = [key.rpartition(".") for key in _known_keys(Recipe)]
-    if elsewhere := ["".join(key) for key in known if key[2] == name]:
-        return difflib.get_close_matches(".".join(place), elsewhere, n=2, cutoff=0)
-    section = ".".join(part for part in above if not part.isdigit())
-    siblings = sorted({key[2] for key in known if key[0] == section})
-    return [".".join([*above, near]) for near in difflib.get_close_matches(name, siblings, n=1, cutoff=0.5)]
-
-
 def _known_keys(section: Any, above: str = "") -> Iterator[str]:
-    """Every key of a recipe, and every section, by its path."""
+    """The paths of all keys and sections of a recipe."""
     for name, field in section.model_fields.items():
         yield above + name
-        inner = next(iter(get_args(field.annotation)), field.annotation)  # that of a list's items
+        inner = next(iter(get_args(field.annotation)), field.annotation)  # of a list: the type of its items
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from _known_keys(inner, f"{above}{name}.")
 
@@ -386,20 +342,17 @@ def is_run(folder: Path) -> bool:
 
 def check_name(path: Path) -> None:
     """Raises UserError for a name that isn't UTF-8: recipes, states and safetensors can't hold it."""
-    try:
-        str(path).encode("utf-8")
-    except UnicodeEncodeError:
-        raise UserError(f"{path}: its name is not UTF-8; rename it") from None
+    if not is_unicode(str(path)):
+        raise UserError(f"{path}: its name is not UTF-8; rename it")
 
 
 def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The keys of the sections of a recipe that are others in another one, with their values there."""
-    sections = {
-        name: {key: value for key, value in after[name].items() if value != before[name][key]}
-        for name in after
-        if name != "stages"
+    """The keys that differ in another recipe, by section, with their values there."""
+    return {
+        name: changed
+        for name in SECTIONS
+        if (changed := {key: value for key, value in after[name].items() if value != before[name][key]})
     }
-    return {name: keys for name, keys in sections.items() if keys}
 
 
 def flattened(document: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""The recipe: everything that decides a training run, in five sections, and in stages where several trainings make a
-model. `recipe.reading` makes one of YAML."""
+"""The recipe: all settings of a training run, in five sections, and the stages of a model that takes several trainings.
+`recipe.reading` reads it from YAML."""
 
 from __future__ import annotations
 
@@ -8,65 +8,46 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    FieldSerializationInfo,
-    field_serializer,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, FieldSerializationInfo, field_serializer, model_validator
 
 from headway.data.options import DataSection, DistilledFiles, PreparationOptions, Section, TokenizerSection, listed
 from headway.decoding import options as search
 from headway.decoding.options import SearchOptions
 from headway.devices import DeviceName, Precision
-from headway.model.config import (
-    PRESETS,
-    Activation,
-    Dropout,
-    Heads,
-    InnerWidth,
-    Layers,
-    MaxLength,
-    Norm,
-    PositionKind,
-    PresetName,
-    Sharing,
-    Width,
-)
+from headway.model import config
 
 DEFAULT_LEARNING_RATE = 1e-3
-RETIRED: dict[str, dict[str, Any]] = {
-    "tokenizer": {"segmentations": 1, "segmentation_alpha": 0.1},
-    "training": {"tensorboard": False},
+RETIRED: dict[str, Any] = {
+    "tokenizer.segmentations": 1,
+    "tokenizer.segmentation_alpha": 0.1,
+    "training.tensorboard": False,
 }
-"""Keys of earlier versions, by section, with their defaults. Only these values are still taken."""
+"""Keys of earlier versions with their defaults. Only these values are still taken."""
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"]
 OptimizerName = Literal["adam", "muon"]
 BestBy = Literal["valid_bleu", "valid_loss"]
 
 
 class ModelSection(Section):
-    """Fields of `ModelConfig` but for those that the tokenizer decides. None: as in the preset."""
+    """Fields of `ModelConfig` except those that the tokenizer decides. None: the preset's value."""
 
-    preset: PresetName = "small"
+    preset: config.PresetName = "small"
     """Size of the model. Other keys of the section change it."""
-    d_model: Width | None = None
-    num_heads: Heads | None = None
-    encoder_layers: Layers | None = None
-    decoder_layers: Layers | None = None
-    d_ff: InnerWidth | None = None
-    decoder_num_heads: Heads | None = None
-    decoder_d_ff: InnerWidth | None = None
-    dropout: Dropout | None = None
-    attention_dropout: Dropout | None = None
-    feedforward_dropout: Dropout | None = None
-    activation: Activation | None = None
-    norm: Norm | None = None
-    positions: PositionKind | None = None
-    max_length: MaxLength | None = None
-    share_embeddings: Sharing | None = None
+    d_model: config.Width | None = None
+    num_heads: config.Heads | None = None
+    encoder_layers: config.Layers | None = None
+    decoder_layers: config.Layers | None = None
+    d_ff: config.InnerWidth | None = None
+    decoder_num_heads: config.Heads | None = None
+    decoder_d_ff: config.InnerWidth | None = None
+    dropout: config.Dropout | None = None
+    attention_dropout: config.Dropout | None = None
+    feedforward_dropout: config.Dropout | None = None
+    activation: config.Activation | None = None
+    norm: config.Norm | None = None
+    positions: config.PositionKind | None = None
+    max_length: config.MaxLength | None = None
+    share_embeddings: config.Sharing | None = None
     output_bias: bool | None = None
 
 
@@ -114,7 +95,7 @@ class TrainingSection(Section):
     n samples a step takes about 4n/3 times the work. Label smoothing doesn't apply, and the logged loss is the mean
     risk, 1 - BLEU."""
     max_gradient_norm: float = Field(1.0, ge=0)
-    """Gradients are scaled down to this norm if theirs is larger; 0 turns it off."""
+    """Gradients with a larger norm are scaled down to this norm; 0 turns it off."""
     seed: int = Field(1, ge=0, lt=2**63)
     """Seed of the initial weights, of dropout and of the order of batches."""
     validate_every: int | None = Field(None, ge=1)
@@ -152,28 +133,26 @@ class TrainingSection(Section):
         if self.risk_samples == 1:
             raise ValueError("risk_samples must be 0 or at least 2; each is compared with the others")
         if (self.tokens_per_micro_batch or 0) > self.tokens_per_batch:
-            raise ValueError(
-                f"tokens_per_micro_batch={self.tokens_per_micro_batch} is more than "
-                f"tokens_per_batch={self.tokens_per_batch}"
-            )
+            given = f"tokens_per_micro_batch={self.tokens_per_micro_batch}"
+            raise ValueError(f"{given} is more than tokens_per_batch={self.tokens_per_batch}")
         return self
 
     def check_alone(self) -> None:
-        """Raises ValueError for what a training can't do without; sections that stages change needn't have it."""
-        if self.max_steps is None and self.max_epochs is None and self.max_minutes is None and self.patience is None:
-            raise ValueError("training: nothing ends the run: set max_steps, max_epochs, max_minutes or patience")
-        if self.schedule == "cosine" and self.max_steps is None and self.max_epochs is None:
-            raise ValueError(
-                "training: schedule: cosine must know its last step: set max_steps or max_epochs, or use wsd"
-            )
-        if self.decay_steps is not None and self.max_steps is None and self.max_epochs is None:
-            raise ValueError("training: decay_steps must know the last step: set max_steps or max_epochs")
+        """Raises ValueError if a key is missing that one training needs; sections that stages change may lack it."""
+        if self.max_steps is None and self.max_epochs is None:
+            if self.max_minutes is None and self.patience is None:
+                raise ValueError("training: nothing ends the run: set max_steps, max_epochs, max_minutes or patience")
+            last_step = "last step: set max_steps or max_epochs"
+            if self.schedule == "cosine":
+                raise ValueError(f"training: schedule: cosine must know its {last_step}, or use wsd")
+            if self.decay_steps is not None:
+                raise ValueError(f"training: decay_steps must know the {last_step}")
         if self.risk_samples and self.init_from is None:
             raise ValueError("training: risk_samples needs init_from: the samples of an untrained model teach nothing")
 
     @property
     def micro_batch_budget(self) -> int:
-        """Tokens of a micro-batch, padding included; only a pair that alone is longer takes more."""
+        """Tokens of a micro-batch, padding included; only a longer pair takes more."""
         return self.tokens_per_micro_batch or self.tokens_per_batch
 
     @property
@@ -199,8 +178,7 @@ def _folder_name(name: str) -> str:
 
 
 class Stage(Section):
-    """One of several trainings that make a model, one after another. It has the recipe's sections; each key that it
-    gives takes the place of theirs."""
+    """One of several consecutive trainings of a model. Its keys replace those of the recipe's sections."""
 
     name: Annotated[str, AfterValidator(_folder_name)]
     """Name of its folder, `stages/NAME` in the run directory. It is a run of its own."""
@@ -257,38 +235,35 @@ class Recipe(Section):
     @model_validator(mode="before")
     @classmethod
     def _without_retired(cls, document: Any) -> Any:
-        """Leaves out keys that were retired, which recipes of earlier runs have written out, at their defaults."""
-        if not isinstance(document, dict):
-            return document
-        sections = dict(document)
-        for name, retired in RETIRED.items():
-            if isinstance(section := sections.get(name), dict):
-                sections[name] = {
-                    key: value for key, value in section.items() if key not in retired or value != retired[key]
-                }
-        return sections
+        """Leaves out retired keys at their defaults, which recipes of earlier runs have written out."""
+        for path, default in RETIRED.items():
+            name, _, key = path.partition(".")
+            section = document.get(name) if isinstance(document, dict) else None
+            if isinstance(section, dict) and section.get(key) == default:
+                document = {**document, name: {one: section[one] for one in section if one != key}}
+        return document
 
     def changed(self, changes: dict[str, dict[str, Any]]) -> Recipe:
-        """With other values of some keys of its sections. Raises ValidationError."""
+        """The recipe with some keys changed, by section. Raises ValidationError."""
         sections = self.model_dump(mode="json")
         return Recipe.model_validate(sections | {name: sections[name] | keys for name, keys in changes.items()})
 
     def of_stage(self, stage: Stage, run: Path) -> Recipe:
-        """The recipe by which the stage is trained in the run directory. Raises ValidationError."""
+        """The stage's recipe, in the run directory of all stages. Raises ValidationError."""
         changes = stage.model_dump(include=set(Recipe.model_fields))
         if stage.start is not None:
             changes["training"]["init_from"] = str(stage_folder(run, stage.start))
         return with_teacher(self.model_copy(update={"stages": []}).changed(changes), stage, run)
 
     def preparation(self, max_length: int) -> PreparationOptions:
-        """The keys by which the text is prepared for a model of this `max_length`."""
+        """The keys that decide the preparation of text, for a model of this `max_length`."""
         training = self.training
         return PreparationOptions(self.data, self.tokenizer, max_length, training.tokens_per_batch, training.init_from)
 
     def model_options(self) -> dict[str, Any]:
         """Preset name and changes, for `ModelConfig.preset`."""
         options = self.model.model_dump(exclude_none=True)
-        if not self.tokenizer.joint and "share_embeddings" not in PRESETS[options["preset"]]:
+        if not self.tokenizer.joint and "share_embeddings" not in config.PRESETS[options["preset"]]:
             options.setdefault("share_embeddings", "decoder")
         return {"name": options.pop("preset"), **options}
 
@@ -298,12 +273,12 @@ class Recipe(Section):
 
 
 def stage_folder(run: Path, name: str) -> Path:
-    """The run directory of a stage, within that of the whole."""
+    """The run directory of a stage, inside that of all stages."""
     return (run / "stages" / name).absolute()
 
 
 def with_teacher(recipe: Recipe, stage: Stage, run: Path) -> Recipe:
-    """The stage's recipe with what its teacher writes, in the run directory. Raises ValidationError."""
+    """The stage's recipe with the files of its teacher's translations. Raises ValidationError."""
     if stage.teacher is None:
         return recipe
     folder = stage_folder(run, stage.name)

@@ -1,4 +1,4 @@
-"""The routes: what a request means, and how its answer looks."""
+"""The routes of the server: requests in, answers in LibreTranslate's form out."""
 
 from pathlib import Path
 from typing import Any
@@ -33,16 +33,15 @@ def make_app(service: Service) -> ASGIApp:
     app = FastAPI(
         title="headway",
         version=headway.__version__,
-        description="Translation, in the shapes of LibreTranslate's API.",
+        description="LibreTranslate-compatible translation API.",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         exception_handlers={HTTPException: _leave_to_guard, Exception: _leave_to_guard},
     )
     access = Access(service.settings)
-    _add_translating(app, service, access)
-    _add_telling(app, service, access)
-    _add_page(app)
+    _add_translation(app, service, access)
+    _add_information(app, service, access)
     paths = [path for route in app.routes if (path := getattr(route, "path", None))]
     guarded: ASGIApp = Guard(app, service.settings, service.metrics)
     if service.settings.allowed_origins:
@@ -56,15 +55,15 @@ def make_app(service: Service) -> ASGIApp:
     return Watch(guarded, service.metrics, paths)
 
 
-def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
-    """What works, and may need a key."""
+def _add_translation(app: FastAPI, service: Service, access: Access) -> None:
+    """Adds the routes that use a model, and may need a key."""
     settings, pairs = service.settings, service.pairs
     [(text, translation), *_] = pairs.first.examples
     example = {"q": text, "source": pairs.first.source, "target": pairs.first.target}
     codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
 
     def described(kind: type[BaseModel], **more: str) -> dict[str, Any]:
-        """A request, with an example of the first model."""
+        """The description of a request, with an example for the first model."""
         return {"responses": schemas.PROBLEMS, "openapi_extra": schemas.request_body(kind, {**example, **more}, codes)}
 
     @app.post("/translate", response_model=schemas.TranslateAnswer, **described(schemas.TranslateRequest))
@@ -92,14 +91,14 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
 
     @app.post("/detect", response_model=list[schemas.Detection], **described(schemas.DetectRequest))
     async def detect(request: Request) -> Response:
-        """The languages that a text may be in, of those that the server knows, likeliest first."""
+        """Possible languages of a text, among those of the models, most likely first."""
         wanted = await access.fields(request, schemas.DetectRequest)
         [found] = await service.detect(_texts("q", wanted.q, settings))
         return JSONResponse([vars(one) for one in found or [Detected(pairs.first.source, 0.0)]])
 
     @app.post("/inspect", **described(schemas.InspectRequest, arrays="none"))
     async def inspect(request: Request) -> Response:
-        """The record of what happens inside the model while it translates one sentence."""
+        """The computation inside the model while it translates one sentence, as a record."""
         wanted = await access.fields(request, schemas.InspectRequest)
         texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
         options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
@@ -123,18 +122,18 @@ def _add_translating(app: FastAPI, service: Service, access: Access) -> None:
         return JSONResponse({"links": links[0] if isinstance(wanted.q, str) else links})
 
 
-def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
-    """What the server says of itself."""
+def _add_information(app: FastAPI, service: Service, access: Access) -> None:
+    """Adds the routes that describe the server, and its page."""
     settings, pairs = service.settings, service.pairs
 
     @app.get("/languages", response_model=list[schemas.Language])
     async def languages() -> Response:
-        """The languages of the models, each with those into which it is translated."""
+        """The languages of the models, each with its target languages."""
         return JSONResponse([{**_named(code), "targets": pairs.targets(code)} for code in pairs.codes])
 
     @app.get("/frontend/settings", response_model=dict[str, Any])
     async def frontend_settings() -> Response:
-        """What a page that uses the server must know."""
+        """Limits and models of the server, for a page that uses it."""
         return JSONResponse(
             {
                 "apiKeys": bool(settings.api_keys),
@@ -143,7 +142,7 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
                 "keyRequired": bool(settings.api_keys),
                 "language": {"source": _named(pairs.first.source), "target": _named(pairs.first.target)},
                 "maxTexts": settings.max_texts,
-                "models": [pair.about() for pair in pairs],
+                "models": [pair.about() for pair in pairs.values()],
                 "suggestions": False,
                 "supportedFilesFormat": [],
             }
@@ -163,12 +162,10 @@ def _add_telling(app: FastAPI, service: Service, access: Access) -> None:
 
     @app.get("/metrics", responses={403: schemas.PROBLEMS[403]})
     async def metrics(request: Request) -> Response:
-        """Counts for Prometheus. A key, where one is needed, comes as `Authorization: Bearer KEY`."""
+        """Counts for Prometheus. Where a key is needed, send it as `Authorization: Bearer KEY`."""
         access.admit(request)
         return Response(service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-
-def _add_page(app: FastAPI) -> None:
     folder = Path(page.__path__[0])
 
     @app.get("/", include_in_schema=False)
@@ -188,7 +185,7 @@ def _named(code: str) -> dict[str, str]:
 
 
 def _with_pairs(analysis: Any, pair: LanguagePair) -> Any:
-    """An analysis as it is asked for; that of the heads gets the model's validation pairs. Raises UserError."""
+    """The request for an analysis; that of the heads gets the model's validation pairs. Raises UserError."""
     if analysis not in ("head_importance", {"kind": "head_importance"}):
         return analysis
     if not pair.validated:
@@ -208,12 +205,12 @@ def _texts(name: str, given: str | list[str], settings: Settings) -> list[str]:
 
 
 async def _leave_to_guard(_: Request, error: Exception) -> Response:
-    """Otherwise each layer of the framework would have answers of its own."""
+    """Keeps layers of the framework from giving answers of their own."""
     raise error
 
 
 class _Cors(CORSMiddleware):
-    """Says in JSON, too, what a page of another origin may not do."""
+    """Refuses pages of other origins in JSON, too."""
 
     def preflight_response(self, request_headers: Headers) -> Response:
         answer = super().preflight_response(request_headers)

@@ -1,4 +1,4 @@
-"""Translates with a server of LibreTranslate's shapes, ours or another; needs no extra."""
+"""A client of LibreTranslate-compatible servers, headway's among them; needs no extra."""
 
 import http.client
 import json
@@ -13,34 +13,29 @@ from headway.errors import UserError
 from headway.languages import same_language
 
 KEY_VARIABLE = "HEADWAY_API_KEY"
-TEXTS_AT_ONCE = 32
-"""Of one request, where the server doesn't say how many."""
-TRIES = 20
-"""Times that a server which is busy is asked."""
-USUAL_WAIT, LONGEST_WAIT = 2, 60
-"""Seconds until it is asked again."""
+TEXTS_AT_ONCE = 32  # in a request to a server that states no limit
+TRIES = 20  # requests to a busy server
+USUAL_WAIT, LONGEST_WAIT = 2, 60  # seconds between them
 
 
 class ServerTranslator:
     """A direction of a server. The key, where the server needs one, is `$HEADWAY_API_KEY`."""
 
     def __init__(self, url: str, source: str | None = None, target: str | None = None) -> None:
-        """Languages that are left out are the server's own, where it has one direction. Raises UserError."""
+        """Languages may be left out if the server has one direction. Raises UserError."""
         self._url = url.rstrip("/")
         if not self._url.startswith(("http://", "https://")):
             raise UserError(f"--server {url}: must begin with http:// or https://")
         try:
             settings = self._ask("/frontend/settings")
-            self.longest = _positive(settings.get("charLimit"))
-            """Characters of a text that the server takes; None where it doesn't say."""
+            self.longest = _positive(settings.get("charLimit"))  # characters of a text; None without a limit
             self._at_once = _positive(settings.get("maxTexts")) or TEXTS_AT_ONCE
             self.source, self.target = self._direction(source, target)
         except (TypeError, KeyError, AttributeError):
             raise UserError(f"{self._url}: answers, but not as a translation server does") from None
 
     def translate(self, texts: Sequence[str], *, beam_size: int | None = None) -> list[str]:
-        """The translation of each text, a blank one for a text that is longer than `longest`. Raises UserError for what
-        the server refuses."""
+        """The translation of each text, blank for a text longer than `longest`. Raises UserError for a refusal."""
         key = os.environ.get(KEY_VARIABLE) or None
         given = {"source": self.source, "target": self.target, "beam_size": beam_size, "api_key": key}
         fields = {name: value for name, value in given.items() if value is not None}
@@ -60,13 +55,9 @@ class ServerTranslator:
 
     def _direction(self, source: str | None, target: str | None) -> tuple[str, str]:
         languages = self._ask("/languages")
-        codes = [str(one["code"]) for one in languages]
-        known = [
-            (code, str(other))
-            for code, one in zip(codes, languages, strict=True)
-            for other in one.get("targets", codes)
-            if other != code
-        ]
+        codes = [one["code"] for one in languages]
+        directions = ((one["code"], other) for one in languages for other in one.get("targets", codes))
+        known = [(str(code), str(other)) for code, other in directions if code != other]
         if source not in (None, "auto"):
             source = same_language(source, [one for one, _ in known]) or source
         if target is not None:
@@ -81,7 +72,9 @@ class ServerTranslator:
 
     def _ask(self, path: str, fields: dict[str, Any] | None = None) -> Any:
         body = None if fields is None else json.dumps(fields, ensure_ascii=False).encode()
-        for tries in range(1, TRIES + 1):
+        tries = 0
+        while True:
+            tries += 1
             try:
                 request = urllib.request.Request(f"{self._url}{path}", body, {"Content-Type": "application/json"})
                 with urllib.request.urlopen(request, timeout=60) as answer:
@@ -94,7 +87,6 @@ class ServerTranslator:
             except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:
                 reason = str(getattr(error, "reason", None) or error).strip()
                 raise UserError(f"{self._url}: {reason or type(error).__name__}; is it a server?") from None
-        raise AssertionError
 
 
 def _positive(value: object) -> int | None:

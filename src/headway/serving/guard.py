@@ -1,8 +1,8 @@
-"""What every request passes, from the outside in: what watches it, and what guards the app.
+"""The layers around the app that every request passes, as plain ASGI.
 
-Plain ASGI layers. `Watch` gives each request its id, the log, the headers that every answer has, and the counts for
-Prometheus. `Guard` looks at hosts and origins; reads the body, so that no one waits inside for a client; ends the work
-when the client goes away or the time is up; and answers every request once, in JSON, whatever happens inside.
+`Watch` gives each request its id, log entry and counts for Prometheus, and each answer its headers. `Guard` checks
+hosts and origins, reads the body before the app starts, ends the work when the client goes away or the time is up, and
+answers every request once, in JSON, whatever happens inside.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from headway.serving.settings import Settings
 access_log, error_log = logging.getLogger("headway.access"), logging.getLogger("headway.errors")
 
 ANSWER_HEADERS = {
-    "Cache-Control": "no-cache",  # modules of the page of one version belong together
+    "Cache-Control": "no-cache",  # all modules of the page must be of one version
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -38,22 +38,17 @@ ANSWER_HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # buckets of histograms
 SENTENCES = (1, 2, 4, 8, 16, 32, 48, 64, 128)
-"""Borders of the histograms."""
-LARGEST_HEAD = 32_768
-"""Bytes of the names and values in the head of a request."""
-PROBES = ("/health", "/ready")
-"""Paths whose Host isn't looked at: who keeps the server alive asks by address."""
-RETRY_AFTER = 2
-"""Seconds after which a client that was refused may try again."""
+LARGEST_HEAD = 32_768  # bytes of the names and values in the head of a request
+PROBES = ("/health", "/ready")  # paths for any Host: probes ask by address
+RETRY_AFTER = 2  # seconds until a refused client may try again
 CLOSE = {"Connection": "close"}
-READING = ("GET", "OPTIONS")
-"""Methods of requests that ask for no work."""
+READING = ("GET", "OPTIONS")  # methods of requests that need no work
 
 
 class Metrics:
-    """The measures of one server."""
+    """The measurements of one server."""
 
     def __init__(self, queue_length: Callable[[], float]) -> None:
         self._registry = registry = CollectorRegistry()
@@ -74,12 +69,12 @@ class Metrics:
         self.cache_hits = counter("headway_cache_hits", "Sentences whose answer was kept.")
 
     def page(self) -> bytes:
-        """In Prometheus' text format."""
+        """All measurements in Prometheus' text format."""
         return generate_latest(self._registry)
 
 
 class Watch:
-    """Wraps the app whose routes have these paths; only such a path becomes a label or goes into the log."""
+    """Observes an app; only these paths of its routes become labels or go into the log."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, paths: Collection[str]) -> None:
         self._app, self._metrics, self._paths = app, metrics, frozenset(paths)
@@ -89,7 +84,7 @@ class Watch:
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         scope["state"] = {**scope.get("state", {}), "request_id": request_id}
-        status = 499  # as nginx calls it: the client went away before there was an answer
+        status = 499  # nginx's code for a client that went away before the answer
 
         async def send_noting(message: Message) -> None:
             nonlocal status
@@ -114,12 +109,13 @@ class Watch:
 
 
 class Guard:
-    """Wraps the app, whose errors come here as exceptions."""
+    """Limits the requests of an app, and answers its exceptions."""
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self._app, self._settings, self._metrics = app, settings, metrics
+        self._app, self._settings = app, settings
         self._hosts = frozenset(name.lower() for name in settings.allowed_hosts)
         self._working = 0
+        metrics.in_flight.set_function(lambda: self._working)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_begun, is_head = False, scope["method"] == "HEAD"
@@ -135,34 +131,33 @@ class Guard:
             answer = self._app if asked["method"] in READING else self._work
             await answer(asked, receive, send_once)
         except ClientDisconnect:
-            return  # nobody waits for the answer any more
+            return
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a library in Rust that panics raises no Exception
-            told = _told(error, scope["state"]["request_id"])
+        except BaseException as error:  # a panic in a library in Rust is no Exception
+            answer = error_response(_http_error(error, scope["state"]["request_id"]))
             if not has_begun:
-                await error_response(told)(scope, receive, send_once)
+                await answer(scope, receive, send_once)
 
     def _check(self, scope: Scope) -> None:
-        """Raises HTTPException for a host or an origin that isn't allowed, a head that is too large, and a body of two
-        lengths."""
+        """Raises HTTPException for a forbidden host or origin, a head that is too large, and a body of two lengths."""
         headers, allowed = Headers(scope=scope), self._settings.allowed_origins
         if sum(len(name) + len(value) for name, value in headers.raw) > LARGEST_HEAD:
             raise HTTPException(431, f"the head of the request has more than {LARGEST_HEAD:,} bytes")
-        if "content-length" in headers and "transfer-encoding" in headers:  # two programs would read two requests
+        if "content-length" in headers and "transfer-encoding" in headers:  # a proxy could read other requests
             raise HTTPException(400, "Content-Length and Transfer-Encoding exclude each other", CLOSE)
-        if self._hosts and scope["path"] not in PROBES and _name(headers.get("host", "")) not in self._hosts:
+        host = re.sub(r":\d*$", "", headers.get("host", "").lower())
+        if self._hosts and scope["path"] not in PROBES and host not in self._hosts:
             raise HTTPException(400, "this server isn't called so: see --allowed-host")
         is_friend = "*" in allowed or headers.get("origin") in allowed
         if scope["method"] not in READING and _is_foreign(headers) and not is_friend:
             raise HTTPException(403, "pages of another origin may not use this server: see --allow-origin")
 
     async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets the app work, where there is a place, as long as there is time. Raises HTTPException."""
+        """Runs the app if there is a place, until the time is up. Raises HTTPException."""
         if self._working >= self._settings.max_requests:
             raise _busy()
         self._working += 1
-        self._metrics.in_flight.inc()
         try:
             body = await self._body(scope, receive)
             async with asyncio.timeout(self._settings.timeout):
@@ -171,10 +166,9 @@ class Guard:
             raise _busy("the answer took too long") from None
         finally:
             self._working -= 1
-            self._metrics.in_flight.dec()
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        """All of it. Raises HTTPException for one that is too large or too slow."""
+        """The whole body. Raises HTTPException if it is too large or too slow."""
         most = self._settings.max_body
         too_large = HTTPException(413, f"the body of a request may have {most:,} bytes", CLOSE)
         length = Headers(scope=scope).get("content-length", "0")
@@ -192,13 +186,10 @@ class Guard:
         return bytes(body)
 
     async def _work_while_wanted(self, scope: Scope, receive: Receive, send: Send, body: bytes) -> None:
-        """The app, until it has answered or the client has gone."""
-        unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        """Runs the app until it has answered or the client has gone. Raises ClientDisconnect."""
 
         async def receive_body() -> Message:
-            if not unread:
-                await asyncio.Event().wait()
-            return unread.pop()
+            return {"type": "http.request", "body": body, "more_body": False}
 
         async def wait_for_the_end() -> None:
             while (await receive())["type"] != "http.disconnect":
@@ -219,12 +210,12 @@ class Guard:
 
 
 def error_response(error: HTTPException) -> JSONResponse:
-    """As LibreTranslate shapes errors: `{"error": "..."}` and a status."""
+    """An error in LibreTranslate's form: `{"error": "..."}` and a status."""
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
-def _told(error: BaseException, request_id: str) -> HTTPException:
-    """What the client hears of an error."""
+def _http_error(error: BaseException, request_id: str) -> HTTPException:
+    """The answer to the client for an error, which is logged if it isn't the client's."""
     match error:
         case HTTPException():
             return error
@@ -235,7 +226,7 @@ def _told(error: BaseException, request_id: str) -> HTTPException:
             return HTTPException(400, str(error))
         case QueueFullError():
             return _busy()
-        case asyncio.CancelledError():  # the time that a server which ends may take is over
+        case asyncio.CancelledError():  # the time for shutdown is over
             return _busy("the server is about to end")
     error_log.error("defect", extra={"fields": {"request_id": request_id, **places(error)}})
     return HTTPException(500, "a defect of the server; its log has more")
@@ -246,20 +237,15 @@ def _busy(message: str = "the server is busy") -> HTTPException:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a page of another origin asks. Browsers say so by themselves where a connection is to be trusted, with
-    TLS or to this machine; else the origin is compared with the name that was asked for."""
+    """Whether the request is from a page of another origin. Browsers say so on trusted connections, with TLS or to this
+    machine; otherwise the origin is compared with the requested host."""
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("cross-site", "same-site")
     return "origin" in headers and headers["origin"].lower().partition("://")[2] != headers.get("host", "").lower()
 
 
-def _name(host: str) -> str:
-    """`Localhost:5000` to `localhost`, `[::1]:5000` to `[::1]`."""
-    return re.sub(r":\d*$", "", host.lower()) if not host.endswith("]") else host.lower()
-
-
 class JsonLines(logging.Formatter):
-    """One JSON object a line. Of an exception it has the kind and the places, not the message: it may quote a text."""
+    """One JSON object per line. An exception's message is left out, because it may quote a text."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -274,6 +260,6 @@ class JsonLines(logging.Formatter):
 
 
 def places(error: BaseException) -> dict[str, object]:
-    """What the log may have of an exception: its kind, and the places in the code."""
+    """The loggable parts of an exception: its type, and its places in the code."""
     frames = traceback.extract_tb(error.__traceback__)
     return {"error": type(error).__name__, "places": [f"{one.filename}:{one.lineno} {one.name}" for one in frames]}

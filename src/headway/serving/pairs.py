@@ -1,7 +1,6 @@
-"""The language pairs that the loaded models translate, each with examples: pairs that its model was validated on, or
-one in its languages."""
+"""The language pairs that the loaded models translate, with examples from validation text or in their languages."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
@@ -18,8 +17,7 @@ from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
 from headway.translator import Translator
 
-EXAMPLES, LONGEST_EXAMPLE = 5, 80
-"""Sentences that a page offers, and their characters at most."""
+EXAMPLES, LONGEST_EXAMPLE = 5, 80  # number of sentences that a page offers, and their maximum length in characters
 _SENTENCES = {
     "de": "Ein Hund läuft.",
     "en": "A dog is running.",
@@ -27,8 +25,7 @@ _SENTENCES = {
     "fr": "Un chien court.",
     "ko": "개가 달립니다.",
 }
-_DAY = date(2017, 6, 12)
-"""Of "Attention Is All You Need"."""
+_DAY = date(2017, 6, 12)  # of "Attention Is All You Need"
 
 
 @dataclass(frozen=True)
@@ -38,19 +35,16 @@ class LanguagePair:
     source: str
     target: str
     translator: Translator
-    prefix: str
-    """What a model of several target languages needs in front of a text, or nothing."""
-    examples: tuple[tuple[str, str], ...]
-    """Sentences, without the prefix, and their translations by people."""
-    validated: tuple[tuple[str, str], ...] = ()
-    """Pairs that the model was validated on, to measure the importance of its heads."""
+    prefix: str  # tag that a model of several target languages needs before a text, or nothing
+    examples: tuple[tuple[str, str], ...]  # sentences, without the prefix, and their translations by people
+    validated: tuple[tuple[str, str], ...]  # validation pairs, to measure the importance of the model's heads
 
     def is_readable(self, text: str) -> bool:
-        """Whether the model can read the text as a whole."""
+        """Whether the model can read the whole text."""
         return self.translator.is_readable(self.prefix + text)
 
     def about(self) -> dict[str, Any]:
-        """What a page says of the model, of this direction, and which analyses it can ask for: none without torch."""
+        """Facts about the direction for a page, with its possible analyses: none without torch."""
         info, possible = self.translator.info, NAMES if has_torch() else ()
         return {
             "source": self.source,
@@ -62,45 +56,38 @@ class LanguagePair:
         }
 
 
-class Pairs:
-    """Every direction, by its two language codes. Raises UserError where two models have the same."""
+class Pairs(dict[tuple[str, str], LanguagePair]):
+    """Every direction, by its two language codes."""
 
     def __init__(
         self, translators: Iterable[Translator], examples: Mapping[Translator, Sequence[tuple[str, str]]] | None = None
     ) -> None:
-        """examples: pairs that a model was validated on, with the tags of their target languages."""
-        self._pairs: dict[tuple[str, str], LanguagePair] = {}
+        """examples: validation pairs of a model, with the tags of target languages. Raises UserError if two models have
+        the same direction."""
         for translator in translators:
             source = translator.info.source_language
             prefixes = {tag: f"{language_tag(tag)} " for tag in translator.target_languages}
             for target, prefix in (prefixes or {translator.info.target_language: ""}).items():
-                if (source, target) in self._pairs:
+                if (source, target) in self:
                     raise UserError(f"two models translate {source} into {target}: give one of them")
                 own = [one for one in (examples or {}).get(translator, ()) if one[0].startswith(prefix)]
                 found = examples_among(((text.removeprefix(prefix), other) for text, other in own), source, target)
-                short = (one for one in own if can_be_analysed(translator, *one))
-                validated = tuple(islice(short, MOST_PAIRS))
-                self._pairs[source, target] = LanguagePair(source, target, translator, prefix, tuple(found), validated)
-        if not self._pairs:
+                validated = tuple(islice((one for one in own if can_be_analysed(translator, *one)), MOST_PAIRS))
+                self[source, target] = LanguagePair(source, target, translator, prefix, tuple(found), validated)
+        if not self:
             raise UserError("a server needs a model")
-
-    def __iter__(self) -> Iterator[LanguagePair]:
-        return iter(self._pairs.values())
-
-    def find(self, source: str, target: str) -> LanguagePair | None:
-        return self._pairs.get((source, target))
 
     @property
     def first(self) -> LanguagePair:
-        return next(iter(self))
+        return next(iter(self.values()))
 
     def sources(self, target: str | None = None) -> list[str]:
         """Codes that can be translated, or translated into `target`."""
-        return list(dict.fromkeys(one for one, other in self._pairs if target in (None, other)))
+        return list(dict.fromkeys(one for one, other in self if target in (None, other)))
 
     def targets(self, source: str | None = None) -> list[str]:
         """Codes that can be translated into, or into which `source` can be."""
-        return list(dict.fromkeys(other for one, other in self._pairs if source in (None, one)))
+        return list(dict.fromkeys(other for one, other in self if source in (None, one)))
 
     @property
     def codes(self) -> list[str]:
@@ -109,27 +96,22 @@ class Pairs:
 
 def can_be_analysed(translator: Translator, source: str, target: str) -> bool:
     """Whether both sides of a pair are short enough for an analysis."""
-    readable = translator.is_readable
-    return (
-        not is_blank(source)
-        and readable(source, LONGEST_ANALYSED)
-        and readable(target, LONGEST_ANALYSED, side="target")
-    )
+    if is_blank(source) or not translator.is_readable(source, LONGEST_ANALYSED):
+        return False
+    return translator.is_readable(target, LONGEST_ANALYSED, side="target")
 
 
 def examples_among(pairs: Iterable[tuple[str, str]], source: str, target: str) -> list[tuple[str, str]]:
-    """The first few short ones, each source once; where there are none, one in the two languages."""
+    """The first few short pairs, each source once; without any, one in the two languages."""
     short: dict[str, str] = {}
     for text, translation in pairs:
-        if 0 < len(text.strip()) <= LONGEST_EXAMPLE:
+        if 0 < len(text.strip()) <= LONGEST_EXAMPLE and len(short) < EXAMPLES:
             short.setdefault(text, translation)
-        if len(short) == EXAMPLES:
-            break
     return list(short.items()) or [(example_text(source), example_text(target))]
 
 
 def example_text(code: str) -> str:
-    """A text in a language: a sentence, or a day as its people write it; English where the code is unknown."""
+    """A sentence in the language, or a date in its usual form; English for an unknown code."""
     if sentence := _SENTENCES.get(read_code(code).language):
         return sentence
     try:

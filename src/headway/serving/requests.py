@@ -1,4 +1,4 @@
-"""What a request says, and who may ask: the fields of a JSON object or of a form, keys, and rates."""
+"""Fields of a request, from JSON or a form, and access: keys and rates."""
 
 import hashlib
 import hmac
@@ -24,11 +24,9 @@ from headway.serving.settings import Settings
 from headway.storage.untrusted import clipped
 from headway.text.characters import HALF_PAIR, is_unicode
 
-MOST_FIELDS = 100
-"""Most fields of a form."""
+MOST_FIELDS = 100  # of a form
 MINUTE = 60.0
-MOST_KNOWN = 100_000
-"""Keys and addresses of the last minute that are remembered; beyond, those are forgotten that came first."""
+MOST_KNOWN = 100_000  # keys and addresses of the last minute to remember; then the oldest are forgotten
 
 Fields = TypeVar("Fields", bound=BaseModel)
 
@@ -37,15 +35,14 @@ class Access:
     """Keys and rates of one server."""
 
     def __init__(self, settings: Settings) -> None:
-        self._keys = [_digest(key) for key in settings.api_keys]
+        self._keys = [*map(_digest, settings.api_keys)]
         self._rates = Rates(settings.rate_limit) if settings.rate_limit else None
 
     def admit(self, request: Request, key: object = None) -> None:
-        """Raises HTTPException 429 for one who comes too often, 403 for one without a key where keys are needed: the
-        key in the body, or the one in the head, must be known."""
+        """Raises HTTPException 429 for too many requests, 403 without a known key, in body or head, if needed."""
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         given = [key if isinstance(key, str) else "", bearer.strip() if scheme.lower() == "bearer" else ""]
-        digests = map(_digest, given)  # each is compared with all, in a time that tells nothing of the keys
+        digests = map(_digest, given)  # each is compared with all keys, in constant time
         known = next((one for one in digests if sum(hmac.compare_digest(one, key) for key in self._keys)), None)
         if self._rates is not None:
             address = _network(request.client.host if request.client else "")
@@ -56,43 +53,40 @@ class Access:
             raise HTTPException(403, "a valid api_key is needed")
 
     async def fields(self, request: Request, kind: type[Fields]) -> Fields:
-        """The fields of a request of one who may come. Raises UserError, HTTPException."""
+        """The fields of an admitted request. Raises UserError, HTTPException."""
         try:
             given = await _body(request)
         except (UserError, HTTPException):
-            self.admit(request)  # what can't be read counts, too
+            self.admit(request)  # unreadable requests count, too
             raise
         self.admit(request, given.get("api_key"))
         given = {name: value for name, value in given.items() if value is not None}
         try:
             return kind.model_validate(given, strict=_media_type(request) not in FORMS)
         except ValidationError as error:
-            first = max(error.errors(), key=lambda one: len(one["loc"]))  # rather "item 2 is no text" than "no text"
+            first = max(error.errors(), key=lambda one: len(one["loc"]))  # the most specific: an item of a list
             name, last = first["loc"][0], first["loc"][-1]
             item = f"item {last + 1}: " if isinstance(last, int) else ""
             raise UserError(f"{name}: {item}{first['msg']}") from None
 
 
 class Rates:
-    """The times of what was admitted in the last minute, `most` for each."""
+    """Admits `most` requests a minute for each key or address."""
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._clock = most, clock
-        self._times: OrderedDict[str, deque[float]] = OrderedDict()
-        """Who came last is last."""
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()  # the latest is last
 
     def __len__(self) -> int:
         return len(self._times)
 
     def wait(self, who: str) -> float:
-        """0 for one who is admitted now, else the seconds until he will be."""
+        """0 if a request is admitted now, else the seconds until it will be."""
         now = self._clock()
         while self._times and (len(self) > MOST_KNOWN or next(iter(self._times.values()))[-1] <= now - MINUTE):
             self._times.popitem(last=False)
-        times = self._times.setdefault(who, deque())
-        while times and times[0] <= now - MINUTE:
-            times.popleft()
-        if len(times) >= self._most:
+        times = self._times.setdefault(who, deque(maxlen=self._most))
+        if len(times) == self._most and times[0] > now - MINUTE:
             return times[0] + MINUTE - now
         times.append(now)
         self._times.move_to_end(who)
@@ -104,16 +98,16 @@ def _digest(key: str) -> bytes:
 
 
 def _network(address: str) -> str:
-    """An IPv4 address, or the network that one user of IPv6 has."""
+    """An IPv4 address, or the network of one IPv6 user."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
         return "unknown"
-    return str(found) if found.version == 4 else str(ipaddress.ip_network(f"{found}/64", strict=False))
+    return str(found) if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """The fields as they are given; those of a form are text. Raises UserError, HTTPException."""
+    """The fields as given; those of a form are text. Raises UserError, HTTPException."""
     media_type, body = _media_type(request), (await request.body()).removeprefix(BOM_UTF8)
     if media_type == JSON:
         try:
@@ -126,7 +120,7 @@ async def _body(request: Request) -> dict[str, Any]:
         if not isinstance(document, dict):
             raise UserError("body: must be a JSON object")
         return document
-    if body.lstrip()[:1] == b"{":  # as curl and urllib send what they aren't told the type of
+    if body.lstrip()[:1] == b"{":  # curl and urllib send JSON as a form unless told the type
         raise UserError(f"Content-Type: is {clipped(media_type)}, but the body looks like JSON; send {JSON}")
     if media_type not in FORMS:
         raise UserError(f"Content-Type: must be {JSON} or a form")
@@ -146,8 +140,7 @@ def _media_type(request: Request) -> str:
 
 
 def _half_pair(body: bytes) -> str:
-    """The field of a JSON object with half of a surrogate pair, in its name or value, as a message; empty without
-    one."""
+    """A message that names the field with half of a surrogate pair; empty without one."""
     with suppress(ValueError, TypeError, RecursionError):
         for name, value in dict(json.loads(body)).items():
             for number, one in enumerate(value if isinstance(value, list) else [value], start=1):

@@ -1,4 +1,4 @@
-"""The requests and answers of the API, as its description says them."""
+"""Requests and answers of the API, with their descriptions."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -14,20 +14,17 @@ from headway.translator.glossary import Glossary
 JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
-MOST_EDITS, MOST_CASES = 16, 4
-"""Edits at a time, and lists of edits, of a request to inspect: each of these is a translation more."""
-MOST_ARRAYS = 32
-"""Of a record, in float32."""
-MOST_TERMS = 1000
-"""Of a glossary."""
+MOST_EDITS, MOST_CASES = 16, 4  # edits at a time, and lists of edits: each list is another translation
+MOST_ARRAYS = 32  # of a record, in float32
+MOST_TERMS = 1000  # of a glossary
 
 
 class _Request(BaseModel):
-    api_key: str | None = Field(None, description="Where the server needs one.")
+    api_key: str | None = Field(None, description="If the server needs one.")
 
 
 class TranslateRequest(_Request):
-    """What to translate."""
+    """Texts to translate."""
 
     q: str | list[str] = Field(description="A text, or a list of texts.")
     source: str = Field(description="Language code, or `auto`.")
@@ -37,15 +34,16 @@ class TranslateRequest(_Request):
     )
     alternatives: int = Field(0, ge=0, lt=WIDEST_BEAM, description="Further translations of each text.")
     beam_size: int | None = Field(
-        None, ge=1, le=WIDEST_BEAM, description="Hypotheses side by side; default: the model's own. Of headway alone."
+        None, ge=1, le=WIDEST_BEAM, description="Hypotheses side by side; default: the model's own. headway extension."
     )
     glossary: dict[str, str] | str | None = Field(
         None,
         description="Terms that translations must have: an object of source and target terms, or, as in a form, lines "
-        "of a source term, a TAB and a target term. Of headway alone.",
+        "of a source term, a TAB and a target term. headway extension.",
     )
     confidence: bool = Field(
-        False, description="Also how likely each translation is acceptable. Needs a calibrated model. Of headway alone."
+        False,
+        description="Also how likely each translation is acceptable. Needs a calibrated model. headway extension.",
     )
 
     def terms(self) -> Glossary | None:
@@ -62,22 +60,22 @@ class TranslateRequest(_Request):
 
 
 class DetectRequest(_Request):
-    """A text whose language is asked for."""
+    """A text of unknown language."""
 
     q: str = Field(description="A text.")
 
 
 class InspectRequest(_Request):
-    """One sentence to look into."""
+    """A sentence to inspect."""
 
     q: str = Field(description="One sentence.")
     source: str = Field(description="Language code, or `auto`.")
     target: str = Field(description="Language code.")
-    translation: str | None = Field(None, description="Look into this translation; default: the model's own.")
+    translation: str | None = Field(None, description="Inspect this translation; default: the model's own.")
     beam_size: int | None = Field(None, ge=1, le=WIDEST_BEAM, description="Default: the model's own.")
-    edits: list[Any] = Field([], max_length=MOST_EDITS, description="Changes of the model or the text before.")
+    edits: list[Any] = Field([], max_length=MOST_EDITS, description="Changes of the model or the text.")
     cases: list[Annotated[list[Any], Field(max_length=MOST_EDITS)]] = Field(
-        [], max_length=MOST_CASES, description="Lists of edits, each tried beside."
+        [], max_length=MOST_CASES, description="Lists of edits, each tried separately."
     )
     order: bool = Field(False, description="Also two sentences of the same words in another order.")
     analyses: list[Any] = Field([], max_length=len(NAMES), description="Analyses of the translation, by name.")
@@ -87,7 +85,7 @@ class InspectRequest(_Request):
 
 
 class AlignRequest(_Request):
-    """Texts and their translations, whose words are to be linked."""
+    """Texts and translations with words to link."""
 
     q: str | list[str] = Field(description="A sentence, or a list of sentences.")
     translation: str | list[str] = Field(description="Its translation, or those of a list.")
@@ -109,12 +107,12 @@ class TranslateAnswer(BaseModel):
     detectedLanguage: Detection | list[Detection] | None = None  # noqa: N815
     alternatives: list[str] | list[list[str]] | None = None
     truncated: bool | list[bool] | None = Field(
-        None, description="There where a translation was cut off because it came to be as long as the model allows."
+        None, description="Present if a translation was cut off at the model's maximum length."
     )
     confidence: float | list[float | None] | None = Field(
         None,
-        description="Where it was asked for: the probability, of the least likely sentence, that its translation is "
-        "acceptable; null for a text without words, and where a sentence is too long for the model to judge.",
+        description="On request: the probability that the translation of the least likely sentence is acceptable; null "
+        "for a text without words or with a sentence that is too long to judge.",
     )
     outOfDomain: bool | list[bool] | None = Field(  # noqa: N815
         None, description="With `confidence`: whether a sentence is unlike the text that the model was calibrated on."
@@ -125,8 +123,8 @@ class AlignAnswer(BaseModel):
     """`links` are those of each text where `q` is a list."""
 
     links: list[tuple[int, int]] | list[list[tuple[int, int]]] = Field(
-        description="Pairs: number of the word of `q`, number of the word of `translation`, from 0. Words are what "
-        "stands between white space."
+        description="Pairs: number of the word of `q`, number of the word of `translation`, from 0. White space "
+        "separates words."
     )
 
 
@@ -139,7 +137,7 @@ class Language(BaseModel):
 
 
 class Problem(BaseModel):
-    """What is wrong."""
+    """An error."""
 
     error: str
 
@@ -151,7 +149,7 @@ class Status(BaseModel):
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "What is asked for can't be done; the error says why."},
+    400: {"model": Problem, "description": "The request can't be fulfilled; the error says why."},
     403: {"model": Problem, "description": "A valid api_key is needed."},
     408: {"model": Problem, "description": "The body didn't come in time."},
     413: {"model": Problem, "description": "The body is too large."},
@@ -162,8 +160,8 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def request_body(kind: type[BaseModel], example: Mapping[str, Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
-    """The body of a request as OpenAPI describes it: JSON or a form. `example`, and `choices`, which are all that a
-    field may be, may have fields of other requests too."""
+    """A request's body in OpenAPI: JSON or a form. `example` and `choices`, the possible values of a field, may have
+    fields of other requests too."""
     schema = kind.model_json_schema()
     fields = schema["properties"]
     for name in choices.keys() & fields:

@@ -1,4 +1,4 @@
-"""Runs the app on uvicorn: connections that don't dawdle, a log in JSON, an end that loses no request."""
+"""Runs the app on uvicorn: connection timeouts, a log in JSON, graceful shutdown."""
 
 import asyncio
 import logging
@@ -19,25 +19,18 @@ from headway.serving.service import Service
 
 log = logging.getLogger("headway.server")
 
-HEAD_TIMEOUT = 10.0
-"""Seconds in which the head of a request must have come."""
-BACKLOG, ACCEPTED_AT_ONCE = 2048, 64
-"""Connections that may wait to be accepted, and those that the event loop accepts in one go: it does nothing else
-meanwhile."""
-KEEP_ALIVE = 15
-"""Seconds that a connection may wait for its next request."""
-SLOWEST = 1000
-"""Bytes a second of an answer that a client must take."""
-SWITCH = 0.001
-"""Seconds until a thread of the model lets the event loop go on; Python's own 5 ms add up with every system call."""
-DRAINING = 1.0
-"""Seconds from SIGTERM to the last new connection: who asks /ready learns that it's over."""
-GRACE = 26
-"""Seconds that accepted requests have after that; those that are left get 503."""
+HEAD_TIMEOUT = 10.0  # seconds until the head of a request must have come
+BACKLOG = 2048  # connections that may wait to be accepted
+ACCEPTED_AT_ONCE = 64  # connections that the event loop accepts in one go, doing nothing else
+KEEP_ALIVE = 15  # seconds that a connection may wait for its next request
+SLOWEST = 1000  # bytes per second of an answer that a client must read
+SWITCH = 0.001  # seconds until a thread of the model yields; Python's 5 ms add up with every system call
+DRAINING = 1.0  # seconds from SIGTERM, seen at /ready, to the last new connection
+GRACE = 26  # seconds that accepted requests have after that; the others get 503
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Takes the address, without listening yet. Raises UserError."""
+    """A socket with the address, not yet listening. Raises UserError."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         taken = socket.socket(family, kind, protocol)
@@ -50,8 +43,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
-    """Answers requests until SIGTERM or Ctrl-C. `proxies` are addresses, with commas, whose X-Forwarded-For is
-    believed."""
+    """Answers requests until SIGTERM or Ctrl-C, trusting X-Forwarded-For from `proxies`: addresses with commas."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING)):
@@ -76,12 +68,12 @@ def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
         h11_max_incomplete_event_size=LARGEST_HEAD,
     )
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when all is done
-        signal.signal(ending, lambda *_: os._exit(0))  # even where a call of the model never returns
+        signal.signal(ending, lambda *_: os._exit(0))  # even if a call of the model never returns
     GracefulServer(config, service).run([taken])
 
 
 class GracefulServer(uvicorn.Server):
-    """After SIGTERM it isn't ready at once, takes connections a moment longer, and answers what it has accepted."""
+    """Stops being ready at SIGTERM, but accepts connections a moment longer and answers all accepted requests."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
@@ -98,7 +90,7 @@ class GracefulServer(uvicorn.Server):
         await super().shutdown(sockets)
         self._service.close()
         if left := self.server_state.tasks:
-            await asyncio.wait(left, timeout=1)  # their clients are told that it's over
+            await asyncio.wait(left, timeout=1)  # they answer that the server is about to end
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._service.draining or sig == signal.SIGINT:
@@ -110,11 +102,10 @@ class GracefulServer(uvicorn.Server):
 
 
 class PromptProtocol(H11Protocol):
-    """Closes a connection whose request doesn't come in time, and says in JSON what is no request at all."""
+    """Closes connections of slow clients, and refuses other protocols than HTTP in JSON."""
 
     _waiting: asyncio.TimerHandle | None = None
-    _unsent = 0
-    """Bytes of the answer that the client hadn't taken when that was looked at."""
+    _unsent = 0  # bytes of the answer that the client hadn't read at the last check
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -125,7 +116,7 @@ class PromptProtocol(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_watching()
+        self._watch(ended=True)
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -148,14 +139,11 @@ class PromptProtocol(H11Protocol):
         else:
             self.timeout_keep_alive_task = self.loop.call_later(KEEP_ALIVE, self.timeout_keep_alive_handler)
 
-    def _watch(self) -> None:
-        """Between two requests a head is waited for."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_watching()
+    def _watch(self, ended: bool = False) -> None:
+        """Limits the time until the next head, between two requests."""
+        if ended or (self.cycle is not None and not self.cycle.response_complete):
+            if self._waiting is not None:
+                self._waiting.cancel()
+                self._waiting = None
         elif self._waiting is None:
             self._waiting = self.loop.call_later(HEAD_TIMEOUT, self.transport.abort)
-
-    def _stop_watching(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None

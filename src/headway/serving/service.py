@@ -1,4 +1,4 @@
-"""What the server does, without HTTP: documents in, translated documents out; by detection where no source is named."""
+"""The server without HTTP: language detection, translation of documents with a cache, inspection and alignment."""
 
 import asyncio
 import logging
@@ -12,9 +12,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from headway.devices import return_freed_memory
-from headway.documents import Asked, Document, Drafts, Found, TextFormat, parse_document
 from headway.documents.markup import blocks_of, elements_of
-from headway.documents.translator import found_in
+from headway.documents.parsing import (
+    Document,
+    NBest,
+    PendingDocuments,
+    SentenceRequest,
+    TextFormat,
+    n_best_of,
+    parse_document,
+)
 from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED
 from headway.languages import read_code, same_language
@@ -35,28 +42,19 @@ log = logging.getLogger("headway.service")
 Result = TypeVar("Result")
 
 AUTO = "auto"
-NEAR = 0.5
-"""Share of the highest confidence that a translatable language needs to be preferred."""
-STUCK_AFTER = 120.0
-"""Seconds after which a call of the model counts as never ending."""
-TIDY_EVERY = 10.0
-"""Seconds after which a call of the model is followed by returning freed memory."""
-DONE_AT_ONCE = 500
-"""Characters of a request that are parsed, and whose tags are placed, on the event loop: that takes less time than to
-change threads."""
-ALIGNED_TOKEN = 100
-"""Characters that take as much memory in the cache as the alignment of a token."""
-MOST_CHARACTERS = 5_000_000
-"""Of all that the cache keeps: bounds the memory, however long the sentences are and however many translations each
-has."""
-MOST_INSPECTIONS = 4
-"""Requests to inspect and to align that are worked on or wait; further ones are refused."""
+NEAR = 0.5  # share of the highest confidence with which a translatable language is preferred
+STUCK_AFTER = 120.0  # seconds until a call of the model counts as stuck
+TIDY_EVERY = 10.0  # seconds between returns of freed memory
+SHORT = 500  # characters of a request that are parsed on the event loop, which takes less time than to change threads
+ALIGNED_TOKEN = 100  # characters that take as much memory in the cache as the alignment of a token
+MOST_CHARACTERS = 5_000_000  # in the cache: bounds the memory for sentences and translations of any length
+MOST_INSPECTIONS = 4  # requests to inspect and to align that run or wait; further ones are refused
 WARMING = "A sentence of a usual length, as many people would write it one day."
 
 
 @dataclass(frozen=True)
 class Search:
-    """The model and the options of a call: what may share one."""
+    """The model and the options of a call; sentences with the same may share one."""
 
     translator: Translator
     beam_size: int
@@ -67,41 +65,38 @@ class Search:
 
 
 class LatestCache:
-    """Keeps the answers that were used last, `size` of them, with `characters` together."""
+    """The `size` answers that were used last, with at most `characters` in total."""
 
     def __init__(self, size: int, characters: int = MOST_CHARACTERS) -> None:
         self._size, self._characters = size, characters
-        self._values: OrderedDict[tuple[Search, str], tuple[Found[str], int]] = OrderedDict()
+        self._values: OrderedDict[tuple[Search, str], tuple[NBest[str], int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def get(self, key: tuple[Search, str]) -> Found[str] | None:
+    def get(self, key: tuple[Search, str]) -> NBest[str] | None:
         if key not in self._values:
             return None
         self._values.move_to_end(key)
         return self._values[key][0]
 
-    def put(self, key: tuple[Search, str], value: Found[str], characters: int) -> None:
-        """Keeps a value that has so many characters, its key's among them."""
-        _, before = self._values.pop(key, (None, 0))
+    def put(self, key: tuple[Search, str], value: NBest[str], characters: int) -> None:
+        """Keeps a value; `characters` includes those of its key."""
+        self._characters += self._values.pop(key, (None, 0))[1] - characters
         self._values[key] = value, characters
-        self._characters += before - characters
         while len(self._values) > self._size or self._characters < 0:
-            _, (_, gone) = self._values.popitem(last=False)
-            self._characters += gone
+            self._characters += self._values.popitem(last=False)[1][1]
 
 
 class Service:
-    """Models, their batcher, the cache and the counts. Everything is called on one event loop."""
+    """The models with their batcher, cache and metrics, for one event loop."""
 
     def __init__(self, pairs: Pairs, settings: Settings) -> None:
         self.pairs, self.settings = pairs, settings
-        self.draining = False
-        """Whether the server is about to end."""
+        self.draining = False  # whether the server is about to end
         self._tidied = time.perf_counter()
         on_cpu = pairs.first.translator.device == "cpu"
-        self._batcher = Batcher[Search, Found[str]](
+        self._batcher = Batcher[Search, NBest[str]](
             self._call,
             workers=current_threads() if on_cpu else 1,
             batch_size=settings.batch_size,
@@ -112,13 +107,13 @@ class Service:
         )
         self.metrics = Metrics(lambda: self._batcher.waiting)
         self._cache = LatestCache(settings.cache_size)
-        self._text_work = ThreadPoolExecutor(1, "text")
+        self._text_thread = ThreadPoolExecutor(1, "text")
         self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=use_one_thread)
         self._inspections = threading.BoundedSemaphore(MOST_INSPECTIONS)
 
     @property
     def is_ready(self) -> bool:
-        """Whether requests are answered: not ending, and the model isn't stuck."""
+        """Whether requests are answered: the server isn't about to end, nor the model stuck."""
         return not self.draining and self._batcher.longest_call < STUCK_AFTER
 
     @property
@@ -127,9 +122,9 @@ class Service:
         return self._batcher.is_full
 
     def warm_up(self) -> None:
-        """Translates with every model, so that the first requests are as fast as later ones; with torch as much as is
-        translated at once, so that they take no more memory either."""
-        for translator, pair in {one.translator: one for one in self.pairs}.items():
+        """Translates with every model, so that the first requests are as fast as later ones; with torch a whole batch,
+        so that they take no more memory either."""
+        for translator, pair in {one.translator: one for one in self.pairs.values()}.items():
             texts = [pair.prefix + WARMING] * (self.settings.batch_size if translator.engine == "torch" else 1)
             self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
         return_freed_memory()
@@ -137,15 +132,14 @@ class Service:
     async def choose(
         self, wanted: TranslateRequest | InspectRequest | AlignRequest, texts: Sequence[str]
     ) -> tuple[list[LanguagePair | None], list[Detected] | None]:
-        """The pair for each text, None for one that stays as it is, and with `auto` the language detected in each. A
-        single text in a language that isn't translated is refused; in a list it stays as it is, so that the others get
-        their translations. Raises UserError."""
+        """The pair for each text, None for one that stays as it is, and with `auto` the detected languages. A text in a
+        language that isn't translated is refused, but stays as it is in a list. Raises UserError."""
         target = same_language(wanted.target, self.pairs.targets())
         if target is None:
             raise UserError(f"target: unknown; choose one of {', '.join(self.pairs.targets())}")
         candidates = self.pairs.sources(target)
         if wanted.source.lower() != AUTO:
-            pair = self.pairs.find(same_language(wanted.source, candidates) or wanted.source, target)
+            pair = self.pairs.get((same_language(wanted.source, candidates) or wanted.source, target))
             if pair is None:
                 raise UserError(f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
             return [pair] * len(texts), None
@@ -163,60 +157,54 @@ class Service:
 
     async def translate(
         self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]]
-    ) -> list[Found[str]]:
-        """For each text its translation and alternatives, or the text itself where it has no pair. Raises
-        QueueFullError, and UserError where a model can't follow the glossary, or isn't calibrated if `confidence` is
-        asked for."""
+    ) -> list[NBest[str]]:
+        """The translation and alternatives of each text, or the text itself without a pair. Raises QueueFullError, and
+        UserError if a model can't follow the glossary, or has no calibration for `confidence`."""
         glossary, n_best = wanted.terms(), 1 + wanted.alternatives
         for translator in {pair.translator for _, pair in texts if pair is not None}:
             if glossary is not None:
                 translator.check_glossary(glossary)
             if wanted.confidence:
                 translator.calibration()
-        is_short = sum(len(text) for text, _ in texts) <= DONE_AT_ONCE
+        is_short = sum(len(text) for text, _ in texts) <= SHORT
 
-        async def work(function: Callable[[], Result]) -> Result:
-            return function() if is_short else await self._in_thread(function)
+        def parsed(text: str, pair: LanguagePair | None) -> Document:
+            if pair is None:
+                return Document(wanted.format, [text])
+            return parse_document(text, wanted.format, pair.source, pair.is_readable)
 
-        def parsed() -> list[Document]:
-            return [
-                Document(wanted.format, [text])
-                if pair is None
-                else parse_document(text, wanted.format, pair.source, pair.is_readable)
-                for text, pair in texts
-            ]
-
-        def sentence(asked: Asked) -> tuple[Search, str]:
+        def sentence(asked: SentenceRequest) -> tuple[Search, str]:
             pair = texts[asked.document][1]
-            assert pair is not None, "the others have no sentences"
+            assert pair is not None, "texts without a pair have no sentences"
             beam = max(pair.translator.search_options(beam_size=wanted.beam_size).beam_size, n_best)
             return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
 
-        drafts = Drafts(await work(parsed), ["" if pair is None else pair.prefix for _, pair in texts])
-        await work(partial(drafts.take_wholes, await self._ask([*map(sentence, drafts.wholes)])))
-        drafts.take_runs(await self._ask([*map(sentence, drafts.runs)], admitted=True))
-        return drafts.joined(n_best)
+        documents = await self._text_work(lambda: [parsed(*one) for one in texts], at_once=is_short)
+        pending = PendingDocuments(documents, ["" if pair is None else pair.prefix for _, pair in texts])
+        found = await self._ask([*map(sentence, pending.wholes)])
+        await self._text_work(lambda: pending.take_wholes(found), at_once=is_short)
+        return pending.joined(await self._ask([*map(sentence, pending.runs)], admitted=True), n_best)
 
     async def detect(self, texts: Sequence[str], format_: TextFormat = "text") -> list[list[Detected] | None]:
-        """For each text the languages that it may be in, of those that the server knows; None for one without words."""
-        return await self._in_thread(lambda: [detect(_words(text, format_), self.pairs.codes) for text in texts])
+        """The possible languages of each text, among those of the models; None for a text without words."""
+        return await self._text_work(lambda: [detect(_words(text, format_), self.pairs.codes) for text in texts])
 
     def close(self) -> None:
         self._batcher.close()
-        for pool in (self._text_work, self._inspecting):
+        for pool in (self._text_thread, self._inspecting):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def beside(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """A call of the model beside those that translate. Raises QueueFullError."""
+        """A call of the model that inspects or aligns. Raises QueueFullError."""
         if not self._inspections.acquire(blocking=False):
             raise QueueFullError
         call = self._inspecting.submit(function, *arguments)
-        call.add_done_callback(lambda _: self._inspections.release())  # it works on when nobody waits any more
+        call.add_done_callback(lambda _: self._inspections.release())  # it may run longer than its request
         return await asyncio.wrap_future(call)
 
-    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found[str]]:
-        """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. What has a
-        glossary isn't kept: each request brings one of its own, and the cache would keep that too."""
+    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[NBest[str]]:
+        """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. No
+        answer with a glossary is cached, because each request has its own."""
         found = {one: kept for one in sentences if (kept := self._cache.get(one)) is not None}
         self.metrics.cache_hits.inc(len(found))
         missing = [one for one in dict.fromkeys(sentences) if one not in found]
@@ -227,8 +215,8 @@ class Service:
                 self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)) + aligned)
         return [found[one] for one in sentences]
 
-    def _call(self, search: Search, texts: list[str]) -> list[Found[str]]:
-        """One call of the model, in a thread of its own."""
+    def _call(self, search: Search, texts: list[str]) -> list[NBest[str]]:
+        """A call of the model, in a thread of the batcher."""
         start = time.perf_counter()
         options = {name: value for name, value in vars(search).items() if name != "translator"}
         translations = search.translator.translate(texts, **options)
@@ -240,30 +228,29 @@ class Service:
         if time.perf_counter() - self._tidied > TIDY_EVERY:
             self._tidied = time.perf_counter()
             return_freed_memory()
-        return [found_in(one, aligned=search.alignments) for one in translations]
+        return [n_best_of(one, aligned=search.alignments) for one in translations]
 
     def _note_failure(self, error: BaseException) -> None:
         self.metrics.failed_calls.inc()
         log.error("a call of the model has failed; its sentences are tried one by one", extra={"fields": places(error)})
 
-    async def _in_thread(self, function: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._text_work, function)
+    async def _text_work(self, function: Callable[[], Result], *, at_once: bool = False) -> Result:
+        """Calls the function in the thread for text, or at once on the event loop."""
+        return function() if at_once else await asyncio.get_running_loop().run_in_executor(self._text_thread, function)
 
 
 def _words(text: str, format_: TextFormat) -> str:
     """The text without tags and protected text, from which its language is detected."""
     blocks = blocks_of(text) if format_ == "html" else [elements_of(text)]
-    elements = (one for block in blocks if not isinstance(block, str) for one in block)
-    return " ".join(one for one in elements if isinstance(one, str))
+    return " ".join(one for block in blocks if not isinstance(block, str) for one in block if isinstance(one, str))
 
 
 def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, LanguagePair | None]:
-    """The language of a text, from those that `detect` found, and the pair that translates it: the first one for text
-    without letters, none for text in the target language. Raises UserError if the language is unclear or isn't
-    translated."""
+    """The language of a text, among those that `detect` found, and its pair: the first for text without letters, none
+    for text in the target language. Raises UserError if the language is unclear or isn't translated."""
     candidates = pairs.sources(target)
     if found is None:
-        return Detected(candidates[0], 0.0), pairs.find(candidates[0], target)
+        return Detected(candidates[0], 0.0), pairs.get((candidates[0], target))
     if not found:
         raise UserError(f"the text is in none of the languages that are translated: {', '.join(candidates)}")
     possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * found[0].confidence]
@@ -271,7 +258,7 @@ def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tupl
     if len(equal) > 1:
         raise UserError(f"the text's script doesn't tell {', '.join(equal)} apart; name the language")
     if possible:
-        return possible[0], pairs.find(possible[0].language, target)
+        return possible[0], pairs.get((possible[0].language, target))
     if read_code(found[0].language).language == read_code(target).language:
         return found[0], None
     raise UserError(f"the text seems to be {found[0].language}; what is translated is {', '.join(candidates)}")
@@ -279,28 +266,24 @@ def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tupl
 
 def record(pair: LanguagePair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
     """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises UserError."""
-    sources, targets = [text], [options["target"] or ""]
-    for request in options["analyses"]:
-        other_sources, other_targets = request.texts()
-        sources, targets = sources + other_sources, targets + other_targets
     longest = LONGEST_ANALYSED if options["analyses"] else LONGEST_INSPECTED
     is_readable = pair.translator.is_readable
-    readable = [is_readable(one, longest) for one in sources]
-    if not all(readable + [is_readable(one, longest, side="target") for one in targets]):
-        raise UserError(f"the text is too long to look into: {longest} tokens at most")
+    for sources, targets in ([text], [options["target"] or ""]), *(one.texts() for one in options["analyses"]):
+        readable = [is_readable(one, longest) for one in sources]
+        if not all(readable + [is_readable(one, longest, side="target") for one in targets]):
+            raise UserError(f"the text is too long to look into: {longest} tokens at most")
     return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
 
 
 def links_of(texts: Sequence[tuple[LanguagePair | None, str, str]]) -> list[Links]:
-    """The links between the words of each text and its translation; none without a pair. Raises UserError."""
+    """Links between the words of each text and its translation; none without a pair. Raises UserError."""
     found: list[Links] = [[] for _ in texts]
     for pair in dict.fromkeys(pair for pair, _, _ in texts if pair is not None):
-        some = [number for number, text in enumerate(texts) if text[0] == pair]
-        sources, translations = [texts[number][1] for number in some], [texts[number][2] for number in some]
-        readable = [pair.translator.is_readable(one, side="target") for one in translations]
-        if not all([*readable, *map(pair.is_readable, sources)]):
+        numbers = [number for number, text in enumerate(texts) if text[0] == pair]
+        sources, translations = [pair.prefix + texts[one][1] for one in numbers], [texts[one][2] for one in numbers]
+        is_readable = pair.translator.is_readable
+        if not all([*map(is_readable, sources), *(is_readable(one, side="target") for one in translations)]):
             raise UserError("the text is too long to align; give one sentence at a time")
-        tagged = [pair.prefix + source for source in sources]
-        for number, links in zip(some, pair.translator.align(tagged, translations), strict=True):
+        for number, links in zip(numbers, pair.translator.align(sources, translations), strict=True):
             found[number] = links
     return found
