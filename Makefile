@@ -100,6 +100,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/python -m pytest -q tests/test_prose.py
 
 reference: setup
 	$(BIN)/python docs/make_reference.py

@@ -22,7 +22,7 @@ from sentencepiece import SentencePieceProcessor, sentencepiece_model_pb2
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE, Unigram
 
-from headway.page.exported import modules
+from headway.page.export import modules
 from headway.page.model_file import tokenizer_description
 from headway.text.subwords import SubwordTokenizer
 

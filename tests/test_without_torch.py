@@ -183,7 +183,7 @@ def test_translations_are_scored():
 
 def test_a_document_has_its_sentences():
     code = """
-from headway.documents import parse_document
+from headway.documents.parsing import parse_document
 document = parse_document("Er kam. Sie ging.", "text", "de", lambda text: True)
 print([one.layout.plain for one in document.sentences])
 """

@@ -16,7 +16,7 @@ NEEDS_TORCH = "needs torch, which is not installed: pip install 'headway[torch]'
 
 
 class UserError(ValueError):
-    """What is wrong, where, and what to do about it, in one line."""
+    """One line that says what is wrong, where, and what to do about it."""
 
 
 class LostModelError(UserError):

@@ -108,7 +108,7 @@ class PlainTransformer:
         return self._after(f"{name}.feed_forward_residual", x, outer)
 
     def _before(self, name: str, x: Floats) -> Floats:
-        """What a sub-layer reads: x, or with pre-norm LayerNorm(x)."""
+        """The input of a sub-layer: x, or with pre-norm LayerNorm(x)."""
         return self._norm(f"{name}.norm", x) if self.config.norm == "pre" else x
 
     def _after(self, name: str, x: Floats, sublayer: Floats) -> Floats:

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.decoding import Demands, Phrase
+from headway.decoding import Phrase, RequiredPhrases
 from headway.decoding.beam import beam_search
 from headway.decoding.constrained_beams import ConstrainedBeams
 from headway.decoding.options import length_penalty
@@ -18,8 +18,8 @@ TEXT = [token for token in range(SYMBOLS) if token != EOS]
 NO_PARTS = np.zeros(SYMBOLS, dtype=bool)
 
 
-def started(demands, caps) -> ConstrainedBeams:
-    return ConstrainedBeams.start(TableEngine.bos_id, TableEngine.eos_id, demands, caps)
+def started(required, caps) -> ConstrainedBeams:
+    return ConstrainedBeams.start(TableEngine.bos_id, TableEngine.eos_id, required, caps)
 
 
 phrases_of_a_sentence = st.lists(
@@ -58,8 +58,8 @@ def holds(ids, phrases, word_parts):
 )
 def test_a_wide_beam_finds_every_translation_that_has_the_phrases_best_first(seed, phrases, parts, alpha):
     engine, wide, cap = TableEngine(seed), 4 * SYMBOLS**STEPS, STEPS - 1
-    demands = Demands([tuple(phrases)], parts)
-    options = {"beam_size": wide, "n_best": wide, "alpha": alpha, "beams": started(demands, [cap])}
+    required = RequiredPhrases([tuple(phrases)], parts)
+    options = {"beam_size": wide, "n_best": wide, "alpha": alpha, "beams": started(required, [cap])}
     [found] = beam_search(engine, torch.zeros(1, 1), [cap], **options)
     scores = {ids: s for ids, s in exhaustive(engine, cap).items() if holds(ids, phrases, parts)}
     ranked = sorted(scores, key=lambda ids: -scores[ids] / length_penalty(len(ids) + 1, alpha))
@@ -72,10 +72,10 @@ def test_a_wide_beam_finds_every_translation_that_has_the_phrases_best_first(see
 )
 def test_a_beam_of_one_place_more_than_phrases_always_finds_them(seed, phrases, extra):
     """However unlikely they are, in a batch of sentences with other phrases."""
-    demands = Demands([tuple(each) for each in phrases], NO_PARTS)
+    required = RequiredPhrases([tuple(each) for each in phrases], NO_PARTS)
     caps = [sum(len(one.ids) for one in each) for each in phrases]
     width = 1 + max(map(len, phrases)) + extra
-    beams = started(demands, caps)
+    beams = started(required, caps)
     found = beam_search(TableEngine(seed), torch.zeros(len(phrases), 1), caps, beam_size=width, beams=beams)
     for hypotheses, each in zip(found, phrases, strict=True):
         assert hypotheses
@@ -87,13 +87,13 @@ def test_a_beam_of_one_place_more_than_phrases_always_finds_them(seed, phrases, 
     phrases=phrases_of_a_sentence,
     parts=st.sets(st.sampled_from(TEXT)).map(lambda parts: np.isin(np.arange(SYMBOLS), list(parts))),
 )
-def test_demands_are_met_only_by_what_holds_the_phrases(ids, phrases, parts):
-    assert holds(ids, phrases, parts) >= Demands([tuple(phrases)], parts).are_met(0, ids)
+def test_required_phrases_are_found_only_in_what_holds_the_phrases(ids, phrases, parts):
+    assert holds(ids, phrases, parts) >= RequiredPhrases([tuple(phrases)], parts).found_in(0, ids)
     for one in phrases:
-        assert holds(ids, [one], parts) == Demands([(one,)], parts).are_met(0, ids)
+        assert holds(ids, [one], parts) == RequiredPhrases([(one,)], parts).found_in(0, ids)
 
 
 def test_no_room_for_the_phrases_gives_no_hypothesis():
-    demands = Demands([(Phrase((2, 3, 4)),)], NO_PARTS)
-    found = beam_search(TableEngine(1), torch.zeros(1, 1), [2], beam_size=4, beams=started(demands, [2]))
+    required = RequiredPhrases([(Phrase((2, 3, 4)),)], NO_PARTS)
+    found = beam_search(TableEngine(1), torch.zeros(1, 1), [2], beam_size=4, beams=started(required, [2]))
     assert found == [[]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headway.decoding import EnsembleEngine, Sampling, TorchEngine, greedy, sample
 from headway.decoding.engine import padded
-from headway.decoding.sampling import draw_tokens
+from headway.decoding.greedy_search import draw_tokens
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headway.decoding import Demands, Phrase, SearchOptions, TorchEngine, TorchSearcher
+from headway.decoding import Phrase, RequiredPhrases, SearchOptions, TorchEngine, TorchSearcher
 from headway.decoding.shortlist import ShortlistEngine
 from headway.model import ModelConfig, Transformer
 
@@ -141,7 +141,7 @@ def with_phrases(engine, sources, phrases, allowed=None):
     parts = np.random.default_rng(2).random(VOCABULARY) < 0.5
     options, none = SearchOptions(beam_size=4, n_best=4), [[] for _ in sources]
     hypotheses = searcher(engine, allowed).search_with_phrases(
-        sources, options, [14] * len(sources), none, Demands(phrases, parts)
+        sources, options, [14] * len(sources), none, RequiredPhrases(phrases, parts)
     )
     return [[(one.ids, one.score, one.stopped) for one in each] for each in hypotheses]
 

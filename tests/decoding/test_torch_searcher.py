@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.decoding import Demands, Phrase, Sampling, SearchOptions, TorchEngine, TorchSearcher
+from headway.decoding import Phrase, RequiredPhrases, Sampling, SearchOptions, TorchEngine, TorchSearcher
 from headway.model import ModelConfig
 from tests.properties.models import EOS, PAD, VOCABULARY, random_model
 
@@ -58,15 +58,15 @@ def test_sources_that_are_done_leave_the_others_what_they_must_have(searcher, be
     sources, caps = [words(6) for _ in range(24)], [int(cap) for cap in chance.integers(8, 20, 24)]
     prefixes = [words(2) if number % 3 == 0 else [] for number in range(24)]
     phrases = [tuple(Phrase(tuple(words(2))) for _ in range(1 + number % 2)) for number in range(24)]
-    demands, options = Demands(phrases, np.zeros(VOCABULARY, dtype=bool)), SearchOptions(beam_size=beam_size)
-    together = searcher.search_with_phrases(sources, options, caps, prefixes, demands)
+    required, options = RequiredPhrases(phrases, np.zeros(VOCABULARY, dtype=bool)), SearchOptions(beam_size=beam_size)
+    together = searcher.search_with_phrases(sources, options, caps, prefixes, required)
     assert len({len(found[0].ids) for found in together}) > 4
     for number, [found] in enumerate(together):
         [[alone]] = searcher.search_with_phrases(
-            [sources[number]], options, [caps[number]], [prefixes[number]], demands.of([number])
+            [sources[number]], options, [caps[number]], [prefixes[number]], required.of([number])
         )
         assert found.ids == alone.ids
         assert found.score == pytest.approx(alone.score, abs=1e-5)
-        assert demands.are_met(number, found.ids)
+        assert required.found_in(number, found.ids)
         [score] = searcher.score([sources[number]], [found.ids])
         assert found.score == pytest.approx(score, abs=1e-5)

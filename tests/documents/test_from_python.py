@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.documents.test_parsing import ATOMS, HTML, TEXT, itself, letters, unspaced
 from tests.page.test_inspecting import random_translator
 
-from headway.documents import Drafts, Found, parse_document
+from headway.documents.parsing import NBest, PendingDocuments, parse_document
 from headway.errors import UserError
 from headway.model import Transformer
 from headway.serving.app import make_app
@@ -139,17 +139,16 @@ def test_what_was_cut_off_is_told(door):
 
 def through(document, *, aligned):
     """The document by a model that gives everything back, with alignments or without."""
-    drafts = Drafts([document], [">>xx<< "])
+    pending = PendingDocuments([document], [">>xx<< "])
 
     def found(asked):
         for one in asked:
             text = one.text.removeprefix(">>xx<< ")
             links = [(start, end, start + 7, end + 7) for start, end, *_ in itself(text)]
-            yield Found([text], False, alignments=[links] if one.aligned and aligned else [])
+            yield NBest([text], False, alignments=[links] if one.aligned and aligned else [])
 
-    drafts.take_wholes(found(drafts.wholes))
-    drafts.take_runs(found(drafts.runs))
-    [found_text] = drafts.joined()
+    pending.take_wholes(found(pending.wholes))
+    [found_text] = pending.joined(found(pending.runs))
     return found_text.texts[0]
 
 
@@ -167,7 +166,7 @@ def test_markup_comes_back_with_alignments_or_without(text):
 
 def test_several_documents_get_each_its_own():
     texts = ["Eins 😀 zwei. Drei.", "", "Vier.", "Fünf <b>sechs</b>.", "<i>Sieben</i>."]
-    drafts = Drafts([parse_document(text, "html", "de") for text in texts])
+    pending = PendingDocuments([parse_document(text, "html", "de") for text in texts])
     asked = [
         (0, "Eins zwei.", True),
         (0, "Drei.", False),
@@ -175,14 +174,13 @@ def test_several_documents_get_each_its_own():
         (3, "Fünf sechs.", True),
         (4, "Sieben.", False),
     ]
-    assert drafts.wholes == asked
-    drafts.take_wholes(
-        Found([one.upper(), one.lower()], one == "Vier.", alignments=[[], itself(one)] if aligned else [])
+    assert pending.wholes == asked
+    pending.take_wholes(
+        NBest([one.upper(), one.lower()], one == "Vier.", alignments=[[], itself(one)] if aligned else [])
         for _, one, aligned in asked
     )
-    assert drafts.runs == [], "the second translation has places for the tags"
-    drafts.take_runs([])
-    found = drafts.joined(2)
+    assert pending.runs == [], "the second translation has places for the tags"
+    found = pending.joined([], 2)
     assert [one.texts for one in found] == [
         ["eins 😀 zwei. DREI.", "eins 😀 zwei. drei."],
         [""],
@@ -194,11 +192,11 @@ def test_several_documents_get_each_its_own():
 
 
 def test_words_whose_tags_find_no_place_are_translated_by_themselves():
-    drafts = Drafts([parse_document("Ein <b>Hund</b> läuft. Ja.", "html", "de")], [">>en<< "])
-    drafts.take_wholes(Found(["A dog runs." if one.aligned else "Yes."], False) for one in drafts.wholes)
-    assert [one.text for one in drafts.runs] == [">>en<< Ein", ">>en<< Hund", ">>en<< läuft."]
-    drafts.take_runs(Found([text], False) for text in ("A", "dog", "runs."))
-    assert drafts.joined()[0].texts == ["A <b>dog</b> runs. Yes."]
+    pending = PendingDocuments([parse_document("Ein <b>Hund</b> läuft. Ja.", "html", "de")], [">>en<< "])
+    pending.take_wholes(NBest(["A dog runs." if one.aligned else "Yes."], False) for one in pending.wholes)
+    assert [one.text for one in pending.runs] == [">>en<< Ein", ">>en<< Hund", ">>en<< läuft."]
+    [found] = pending.joined(NBest([text], False) for text in ("A", "dog", "runs."))
+    assert found.texts == ["A <b>dog</b> runs. Yes."]
 
 
 def test_an_unknown_format_is_refused(door):

@@ -126,15 +126,16 @@ def test_heads_must_divide_the_width():
         MultiHeadAttention(30, 4)
 
 
-def test_a_memory_is_asked_as_it_is_attended_to():
+def test_a_projected_memory_is_attended_to_like_the_memory():
     attention, query, memory = MultiHeadAttention(16, 2), torch.randn(2, 4, 16), torch.randn(2, 9, 16)
     mask = (torch.arange(9) < torch.tensor([9, 5])[:, None])[:, None, None]
     wanted, wanted_weights = attention(query, memory, memory, mask, return_weights=True)
-    found, weights = attention.ask(query, *attention.remember(memory), mask, return_weights=True)
+    found, weights = attention.attend_to(query, *attention.project_memory(memory), mask, return_weights=True)
     assert torch.equal(found, wanted)
     assert torch.equal(weights, wanted_weights)
     assert torch.equal(
-        attention.ask(query, *attention.remember(memory), mask)[0], attention(query, memory, memory, mask)[0]
+        attention.attend_to(query, *attention.project_memory(memory), mask)[0],
+        attention(query, memory, memory, mask)[0],
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import headway.page
-from headway.page.exported import kernel_module
+from headway.page.export import kernel_module
 
 MODULES = Path(headway.page.__file__).parent
 

@@ -21,8 +21,7 @@ from headway.errors import UserError
 from headway.insight.analyses.head_importance import head_importance
 from headway.model import ModelConfig, Transformer
 from headway.page import export
-from headway.page.export import as_precision, export_web, open_web
-from headway.page.exported import NEEDS_A_HOST
+from headway.page.export import NEEDS_A_HOST, as_precision, export_web, open_web
 from headway.storage import StoredModel, save_model
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer

@@ -129,9 +129,7 @@ def test_arrays_are_little_endian_and_in_order(record):
 
 
 def test_a_notebook_shows_the_page_in_a_frame(door, monkeypatch):
-    monkeypatch.setattr(
-        "headway.page.standalone.record_page", lambda record, _: f'<b class="x">{record.source.text}</b>'
-    )
+    monkeypatch.setattr(ShownRecord, "to_page", lambda record: f'<b class="x">{record.source.text}</b>')
     text = 'the "> </iframe> cat'
     shown = door.inspect(text)._repr_html_()
     [srcdoc] = re.findall(r'srcdoc="([^"]*)"', shown)

@@ -99,18 +99,19 @@ def test_inert_json_is_the_same_json():
 
 def test_modules_come_once_and_after_those_that_they_need():
     modules = {
-        "main.js": 'import { a } from "./a.js";\nimport * as b from "./b.js";\na(b);\n',
+        "main.js": 'import { a } from "./a.js";\nimport {\n  c,\n  C as b,\n} from "./b.js";\na(b, c);\n',
         "a.js": 'import { c as d } from "./b.js";\nexport function a() {}\nexport const e = d;\n',
-        "b.js": "const inside = 1;\nclass C {}\nexport { inside as c, C };\n",
+        "b.js": "export const c = 1;\nexport class C extends Object {}\nexport async function f() {}\n",
         "unused.js": "nothing",
     }
     script = joined(modules, "main.js")
-    first, second, third = (script.index(text) for text in ("const inside", "function a()", "a(b);"))
+    first, second, third = (script.index(text) for text in ("const c = 1", "function a()", "a(b, c);"))
     assert first < second < third
     assert "nothing" not in script
     assert script.count("class C") == 1
-    assert "const {c: d} = module0;" in script
-    assert "return {c: inside, C};" in script
+    assert "const { c: d } = module0;" in script
+    assert "  C: b,\n} = module0;" in script
+    assert "return {c, C, f};" in script
     assert "return {a, e};" in script
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
 
@@ -125,6 +126,8 @@ def test_modules_come_once_and_after_those_that_they_need():
         'import { a } from "https://example.org/b.js";',
         "export default function () {}",
         "export let a = 1;",
+        "export { first };",
+        'import * as b from "./b.js";',
         'export { a } from "./b.js";',
         'export * from "./b.js";',
         "  export const a = 1;",

@@ -7,17 +7,17 @@ from pathlib import Path
 from py_mini_racer import MiniRacer
 
 import headway
+from headway.page.standalone import modules_of, needed, style_sheet
 
 PACKAGE = Path(headway.__file__).parent
-SERVER, GLASS = PACKAGE / "page" / "served", PACKAGE / "page" / "views"
-EXPORTED = {"web.css", "page.js", "page_words.js", "hosted.js", "one_file.js"}
-"""Files of the views that an exported page has beside the glass box."""
+SERVER = PACKAGE / "page" / "served"
 
 
 def test_no_rule_of_the_server_is_about_the_glass_box():
-    rules = _selectors(SERVER / "page.css")
-    own, glass = _classes(rules), _classes([one for sheet in _glass("css") for one in _selectors(sheet)])
-    given = " ".join(re.findall(r'class: ["`]([^"`]*)', "".join(file.read_text() for file in _glass("js"))))
+    rules, scripts = _selectors((SERVER / "page.css").read_text()), modules_of("views")
+    own, glass = _classes(rules), _classes(_selectors(style_sheet()))
+    texts = "".join(scripts[name] for name in needed(scripts, "views/glass.js"))
+    given = " ".join(re.findall(r'class: ["`]([^"`]*)', texts))
     assert {"side", "masthead"} <= own, "the style sheet was read"
     assert {"panel", "view"} <= glass & set(given.split())
     assert own & (glass | set(given.split())) == set()
@@ -45,10 +45,6 @@ def test_codes_of_models_name_languages_in_a_browser_too():
     assert context.eval("segmenter(undefined, 'word') instanceof Intl.Segmenter")
 
 
-def _glass(suffix: str) -> list[Path]:
-    return [file for file in GLASS.glob(f"*.{suffix}") if file.name not in EXPORTED]
-
-
 def _sentences(description: dict) -> set[str]:
     found = {description["info"]["description"]}
     for route in (route for methods in description["paths"].values() for route in methods.values()):
@@ -59,8 +55,8 @@ def _sentences(description: dict) -> set[str]:
     return found
 
 
-def _selectors(file: Path) -> list[str]:
-    text = re.sub(r"/\*.*?\*/", "", file.read_text(), flags=re.DOTALL)
+def _selectors(sheet: str) -> list[str]:
+    text = re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)
     return [selector.strip() for selector in re.findall(r"([^{}]+)\{", text)]
 
 

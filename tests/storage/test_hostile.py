@@ -397,7 +397,7 @@ SUBWORDS = {
         "",
     ),
     "rules that give half a text": (subword_model() + field(3, with_later_texts(normalizer())), "where no text begins"),
-    "rules that give no text": (subword_model().replace("صلى".encode(), b"\xff" * 6), "what is not UTF-8"),
+    "rules that give no text": (subword_model().replace("صلى".encode(), b"\xff" * 6), "bytes that are not UTF-8"),
     "a group": (subword_model() + b"\x0b\x0c", "a field of an unknown kind"),
     "a number without an end": (subword_model() + b"\x80" * 20, "a number has no end"),
     "a number of a field that wraps": (subword_model() + b"\x9a\x80\x80\x80\x10\x00", "number is too large"),

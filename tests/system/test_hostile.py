@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from headway.documents import parse_document
+from headway.documents.parsing import parse_document
 from tests.documents.test_parsing import HOSTILE as HOSTILE_TEXTS
 from tests.documents.test_parsing import readable
 from tests.faults.hostile import change_config, make_directory, piece, replace, subword_model

@@ -9,9 +9,8 @@ from sentencepiece import sentencepiece_model_pb2
 
 from headway.errors import UserError
 from headway.text.characters import is_blank, is_too_long
-from headway.text.subwords import SubwordTokenizer
+from headway.text.subwords import SubwordTokenizer, read_tokenizer
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, fingerprint
-from headway.text.tokenizer_files import read_tokenizer
 from headway.text.words import WordTokenizer
 
 LINES = [

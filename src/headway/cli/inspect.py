@@ -186,7 +186,7 @@ def _analyses(asked: Sequence[str], run: Path, translator: Translator) -> list[R
         if name not in NAMES:
             raise UserError(f"--analysis {name}: unknown; choose one of {', '.join(NAMES)}")
         read_pairs = partial(_pairs, run=run, translator=translator)
-        found.append(request_class(name).from_option(name, text if given else None, read_pairs))
+        found.append(request_class(name).from_option(text if given else None, read_pairs))
     return found
 
 

@@ -162,11 +162,13 @@ def shortlist(
 def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model: Path) -> StoredModel:
     """The model with a shortlist learned from training text. model: its folder. Raises UserError."""
     from headway.storage import with_int8
-    from headway.text.shortlist import shortlist_of_pairs
+    from headway.text.shortlist import learn_shortlist
+    from headway.translator.codec import Codec
 
-    pairs = ((pair.source, pair.target) for pair in parallel_pairs([source], [target], model))
-    longest = stored.model.config.max_length
-    found = shortlist_of_pairs(pairs, stored.source_tokenizer, stored.target_tokenizer, longest)
+    codec = Codec(stored, stored.model.config.max_length)
+    pairs = parallel_pairs([source], [target], model)
+    ids = ((codec.source(pair.source) or [], codec.target(pair.target) or []) for pair in pairs)
+    found = learn_shortlist(ids, stored.source_tokenizer, stored.target_tokenizer)
     return replace(with_int8(stored, None), shortlist=found)
 
 

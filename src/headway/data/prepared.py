@@ -21,9 +21,8 @@ from headway.errors import UserError
 from headway.storage.atomic import write_json
 from headway.storage.changes import first_change
 from headway.storage.checksums import checksum
-from headway.text.subwords import SubwordTokenizer
+from headway.text.subwords import SubwordTokenizer, read_tokenizer
 from headway.text.tokenizer import Tokenizer, fingerprint
-from headway.text.tokenizer_files import read_tokenizer
 from headway.text.words import WordTokenizer
 
 MANIFEST = "prepared.json"

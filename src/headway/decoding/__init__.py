@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from headway.decoding.options import Sampling, SearchOptions
-from headway.decoding.phrases import Demands, Phrase
+from headway.decoding.phrases import Phrase, RequiredPhrases
 from headway.decoding.searcher import Hypothesis, PhraseSearcher, Searcher, Stopped
 from headway.lazy import lazy_names
 
@@ -11,20 +11,19 @@ if TYPE_CHECKING:
     from headway.decoding.beam import BeamStep, BeamWatch, beam_search
     from headway.decoding.constraints import Constraints
     from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
-    from headway.decoding.greedy_search import greedy
-    from headway.decoding.sampling import sample
+    from headway.decoding.greedy_search import greedy, sample
     from headway.decoding.torch_searcher import TorchSearcher
 
 __all__ = [
     "BeamStep",
     "BeamWatch",
     "Constraints",
-    "Demands",
     "Engine",
     "EnsembleEngine",
     "Hypothesis",
     "Phrase",
     "PhraseSearcher",
+    "RequiredPhrases",
     "Sampling",
     "SearchOptions",
     "Searcher",
@@ -41,7 +40,6 @@ __getattr__, __dir__ = lazy_names(
     beam="BeamStep BeamWatch beam_search",
     constraints="Constraints",
     engine="Engine EnsembleEngine TorchEngine",
-    greedy_search="greedy",
-    sampling="sample",
+    greedy_search="greedy sample",
     torch_searcher="TorchSearcher",
 )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, those_who_stay, without_end
+from headway.decoding.engine import Engine, rows_to_keep, without_end
 from headway.decoding.options import length_penalty, normalized_score, ranked
 from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
@@ -18,11 +18,11 @@ from headway.kernels.likeliest import likeliest
 
 @dataclass(frozen=True)
 class BeamStep:
-    """The candidates of one step of the search, best first: at most twice as many as the beam size, and from each
-    hypothesis at most one more than the beam size."""
+    """The candidates of one step, best first: at most twice the beam size, and of each hypothesis at most one more than
+    the beam size."""
 
     sentences: np.ndarray
-    """The sentence of the batch that each row belongs to. (sentences,)"""
+    """The sentence of the batch that each row is about. (sentences,)"""
     places: np.ndarray
     """The hypothesis that each candidate extends, as its place in the previous beam. (sentences, candidates)"""
     tokens: np.ndarray
@@ -40,23 +40,25 @@ BeamWatch = Callable[[BeamStep], None]
 
 @dataclass
 class Continuations:
-    """What a step has to choose from, in the order of choice."""
+    """The candidates of a step, in the order of choice."""
 
     places: np.ndarray
-    """The place of the hypothesis that each goes on from. (sentences, candidates)"""
+    """The place of the hypothesis that each extends. (sentences, candidates)"""
     tokens: np.ndarray
     """(sentences, candidates)"""
     scores: np.ndarray
     """Total log-probabilities; -inf where there is no such continuation. (sentences, candidates)"""
+    phrases: np.ndarray | None = None
+    """The required phrase whose next token each is, or -1. (sentences, candidates)"""
 
 
 @dataclass
 class Beams:
-    """The hypotheses in the making, `width` places for each sentence; rows of the engine are (sentence, place). They
-    are arrays of numpy: small, and looked at by Python at every step."""
+    """Unfinished hypotheses, `width` places for each sentence; rows of the engine are (sentence, place). The arrays are
+    small, and Python reads them at every step, so they are numpy's."""
 
     sentences: np.ndarray
-    """Which sentence of the batch each belongs to; those that are done have left. (sentences,)"""
+    """The unfinished sentences, as their numbers in the batch. (sentences,)"""
     tokens: np.ndarray
     """(sentences, width, length), <bos> first."""
     scores: np.ndarray
@@ -64,26 +66,24 @@ class Beams:
 
     @property
     def length(self) -> int:
-        """Tokens that each has, without <bos>."""
+        """Tokens of each hypothesis, without <bos>."""
         return self.tokens.shape[2] - 1
 
     def keep(self, kept: list[int]) -> Self:
-        """Those of some of the sentences."""
+        """The hypotheses of some of the sentences."""
         return replace(self, sentences=self.sentences[kept], tokens=self.tokens[kept], scores=self.scores[kept])
 
-    def give_up(self, kept: list[int]) -> None:
+    def mask_finished(self, kept: list[int]) -> None:
         """Empties the places of all other sentences."""
-        others = np.ones(len(self.sentences), dtype=bool)
-        others[kept] = False
-        self.scores[others] = -np.inf
+        self.scores[np.setdiff1d(np.arange(len(self.scores)), kept)] = -np.inf
 
-    def promise(self) -> np.ndarray:
-        """What the total log-probability of each sentence's hypotheses will be at best. (sentences,)"""
+    def upper_bound(self) -> np.ndarray:
+        """The upper bound of the final score of each sentence's hypotheses. (sentences,)"""
         return self.scores.max(axis=1)
 
     def continuations(self, log_probabilities: Tensor, beam_size: int) -> Continuations:
-        """The likeliest of each sentence, best first, up to twice as many as the beam is wide: half of them may be
-        <eos>. log_probabilities: (sentences * width, vocabulary)"""
+        """The likeliest of each sentence, best first, at most twice the beam size: half of them may be <eos>.
+        log_probabilities: (sentences * width, vocabulary)"""
         sentences = len(self.sentences)
         candidates = min(beam_size + 1, log_probabilities.size(1))  # of each row: one of them may be <eos>
         values, ids = (found.cpu().numpy().reshape(sentences, -1) for found in likeliest(log_probabilities, candidates))
@@ -93,42 +93,44 @@ class Beams:
         return Continuations(order // candidates, ids[each, order], totals[each, order])
 
     def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> Self:
-        """One token further. ranks: which of the continuations go on, (sentences, width); scores: theirs."""
+        """The hypotheses with a token more. ranks: the chosen continuations, with their scores, (sentences, width)."""
         each = np.arange(len(self.sentences))[:, None]
         history = self.tokens[each, chosen.places[each, ranks]]
         tokens = np.concatenate([history, chosen.tokens[each, ranks][:, :, None]], axis=2)
         return replace(self, tokens=tokens, scores=scores)
 
 
+@dataclass
 class FinishedHypotheses:
-    """The hypotheses of one sentence that have ended."""
+    """The finished hypotheses of one sentence."""
 
-    def __init__(self, beam_size: int, n_best: int, alpha: float, cap: int) -> None:
-        self.cap = cap
-        self._beam_size, self._n_best, self._alpha = beam_size, n_best, alpha
-        self._hypotheses: list[Hypothesis] = []
-        self._leader_ended = False
+    beam_size: int
+    n_best: int
+    alpha: float
+    cap: int
+    hypotheses: list[Hypothesis] = field(default_factory=list)
+    leader_ended: bool = False
 
     def add(self, hypothesis: Hypothesis, *, leads: bool = False) -> None:
-        """One that is there already stays as it is. leads: it was the best candidate of its step."""
-        self._leader_ended |= leads
-        if all(other.ids != hypothesis.ids for other in self._hypotheses):
-            self._hypotheses.append(hypothesis)
+        """Adds a hypothesis unless it is there already. leads: it was the best candidate of its step."""
+        self.leader_ended |= leads
+        if all(other.ids != hypothesis.ids for other in self.hypotheses):
+            self.hypotheses.append(hypothesis)
 
     def ranked(self) -> list[Hypothesis]:
         """The n best, best first."""
-        return ranked(self._hypotheses, self._beam_size, self._alpha)[: self._n_best]
+        return ranked(self.hypotheses, self.beam_size, self.alpha)[: self.n_best]
 
     def wants_more(self, score: float) -> bool:
-        """Whether the search shall go on, when `score` is the best of the hypotheses that do. That score only falls: at
-        best it stays as it is, and is divided by the penalty of the longest translation. Without a leader that ended,
-        those that are finished may all be worth little."""
-        if len(self._hypotheses) >= self._beam_size and self._leader_ended:
+        """Whether the search must continue with unfinished hypotheses, the best of which has this score. A score only
+        falls, so at best it is divided by the penalty of the longest translation. Without a leader that ended, all
+        finished ones may be bad."""
+        if len(self.hypotheses) >= self.beam_size and self.leader_ended:
             return False
-        if len(self._hypotheses) < self._n_best:
+        if len(self.hypotheses) < self.n_best:
             return score > -math.inf
-        reachable = score / length_penalty(self.cap + 1, self._alpha)
-        return reachable > normalized_score(self.ranked()[-1], self._alpha)
+        reachable = score / length_penalty(self.cap + 1, self.alpha)
+        return reachable > normalized_score(self.ranked()[-1], self.alpha)
 
 
 def beam_search(
@@ -168,27 +170,22 @@ def beam_search(
         before = beams
         beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished, watch)
         kept = []
-        for i, best in enumerate(beams.promise().tolist()):
+        for i, best in enumerate(beams.upper_bound().tolist()):
             ended = finished[beams.sentences[i]]
-            if ended.wants_more(best):
-                if before.length < ended.cap:
-                    kept.append(i)
-                else:
-                    _end(before, i, log_probabilities[:, engine.eos_id], ended)
+            if ended.wants_more(best) and before.length < ended.cap:
+                kept.append(i)
+            elif ended.wants_more(best):  # at max_length: <eos> ends each hypothesis, whatever its probability
+                of_end = log_probabilities[:, engine.eos_id].view(len(before.scores), -1)[i]  # (width,)
+                scores = before.scores[i] + of_end.cpu().numpy()
+                for place in np.flatnonzero(np.isfinite(scores)):
+                    ids = before.tokens[i, place, 1:].tolist()
+                    ended.add(Hypothesis(ids, float(scores[place]), "max_length"))
         if not kept:
             return [hypotheses.ranked() for hypotheses in finished]
-        beams.give_up(kept)
-        staying = those_who_stay(kept, len(rows))
+        beams.mask_finished(kept)
+        staying = rows_to_keep(kept, len(rows))
         beams, rows = beams.keep(staying), rows[staying]
         engine.select(state, torch.from_numpy(rows).to(source.device))
-
-
-def _end(beams: Beams, i: int, eos: Tensor, finished: FinishedHypotheses) -> None:
-    """Ends each hypothesis of a sentence, whatever its probability. eos: (rows,) log-probabilities of <eos>."""
-    width = beams.scores.shape[1]
-    scores = beams.scores[i] + eos[i * width : (i + 1) * width].cpu().numpy()  # (width,)
-    for place in np.flatnonzero(np.isfinite(scores)):
-        finished.add(Hypothesis(beams.tokens[i, place, 1:].tolist(), float(scores[place]), "max_length"))
 
 
 def _advance(
@@ -199,7 +196,7 @@ def _advance(
     finished: list[FinishedHypotheses],
     watch: BeamWatch | None,
 ) -> tuple[Beams, np.ndarray]:
-    """One token further. Returns the new beams and the row that each of their places came from, (sentences, width)."""
+    """Extends all hypotheses by a token. Returns the new beams and the row that each place came from."""
     found = beams.continuations(log_probabilities, beam_size)
     ends = found.tokens == eos_id
     for i, rank in zip(*np.nonzero(ends[:, :beam_size] & np.isfinite(found.scores[:, :beam_size])), strict=True):
@@ -208,18 +205,12 @@ def _advance(
         finished[beams.sentences[i]].add(hypothesis, leads=rank == 0)
     others = np.argsort(ends, axis=1, kind="stable")[:, :beam_size]  # in the order of choice
     if watch is not None:
-        watch(_choice(beams, found, ends, others))
+        there, kept = np.isfinite(found.scores), np.full(ends.shape, -1)
+        np.put_along_axis(kept, others, np.arange(others.shape[1])[None], 1)
+        ended = ends & there & (np.arange(ends.shape[1]) < others.shape[1])
+        kept = np.where(there & ~ends, kept, -1)
+        watch(BeamStep(beams.sentences, found.places, found.tokens, found.scores, ended, kept))
     sentences, width = beams.scores.shape
     each = np.arange(sentences)[:, None]
     scores = np.where(ends, -np.inf, found.scores)[each, others]
     return beams.extended(found, others, scores), found.places[each, others] + each * width
-
-
-def _choice(beams: Beams, found: Continuations, ends: np.ndarray, others: np.ndarray) -> BeamStep:
-    """others: the candidates that go on, (sentences, width); ends: (sentences, candidates)."""
-    there = np.isfinite(found.scores)
-    kept = np.full(ends.shape, -1)
-    np.put_along_axis(kept, others, np.arange(others.shape[1])[None], 1)
-    ended = ends & there
-    ended[:, others.shape[1] :] = False
-    return BeamStep(beams.sentences, found.places, found.tokens, found.scores, ended, np.where(there & ~ends, kept, -1))

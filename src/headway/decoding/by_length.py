@@ -1,11 +1,13 @@
 """Sequences in batches of similar length, so that little of a batch is padding."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Lengths = tuple[int, ...]
-"""Of an item's sequences, such as source and target."""
+"""The lengths of an item's sequences, such as source and target."""
+TOKENS_PER_BATCH = 4096
+"""Maximum number of padded source tokens in a batch of a search."""
 
 
 def batches_by_length(
@@ -29,3 +31,13 @@ def batches_by_length(
             batches.append([item])
             padded = lengths
     return batches
+
+
+def search_batches(numbers: Sequence[int], length_of: Callable[[int], int], most: int) -> list[list[int]]:
+    """The numbers in batches of similar length, at most `most` in each, longest first. Lengths don't count <eos>."""
+    return batches_by_length(
+        numbers,
+        lambda i: (length_of(i) + 1,),
+        lambda count, longest: count <= most and count * longest[0] <= TOKENS_PER_BATCH,
+        longest_first=True,
+    )

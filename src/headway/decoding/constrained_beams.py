@@ -1,13 +1,12 @@
 """Beams of hypotheses that must have given phrases: lexically constrained decoding.
 
-Hypotheses with equally many phrases form a bank, and the banks share the beam equally, as in grid beam search (Hokamp
-and Liu, 2017) with dynamic beam allocation (Post and Vilar, 2018), as arrays (Hu et al., 2019). These count the tokens
-of phrases; here a phrase counts as a whole from its first token on, and once begun it is ended, so that a phrase more
-is a bank more, however long it is. For that, a hypothesis in the middle of a phrase is ranked by what the rest of it
-will cost, as far as that is known from hypotheses that were there before.
+Hypotheses with equally many phrases form a bank, and the banks share the beam equally: grid beam search (Hokamp and
+Liu, 2017) with dynamic beam allocation (Post and Vilar, 2018), on arrays (Hu et al., 2019). These count the tokens of
+phrases; here a phrase counts from its first token on, however long it is, and once begun it is completed. So the rank
+of a hypothesis within a phrase includes the expected cost of the rest, as known from earlier hypotheses.
 
-A hypothesis may go on with the first token of a phrase in two ways: it begins the phrase, or it doesn't. Hence every
-translation that has the phrases can be reached, and a beam that is wide enough finds the best of them.
+The first token of a phrase may or may not begin the phrase, and both are tried. Hence every translation with the
+phrases can be reached, and a beam that is wide enough finds the best of them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.decoding.beam import Beams, Continuations
-from headway.decoding.phrases import Demands, Phrase
+from headway.decoding.phrases import Phrase, RequiredPhrases
 from headway.kernels.likeliest import likeliest
 
 NONE = -1
@@ -41,14 +40,13 @@ class PhraseTable:
     ends_word: np.ndarray
     """(sentences, phrases)"""
     stands_for: np.ndarray
-    """The phrase that is there with this one: itself, or that which this is the initial form of.
-    (sentences, phrases)"""
+    """The phrase that this one completes: itself, or the one of which it is the initial form. (sentences, phrases)"""
     initial: np.ndarray
     """Whether it is an initial form, which may only begin a translation. (sentences, phrases)"""
 
     @staticmethod
-    def of(demands: Demands) -> PhraseTable:
-        forms = [[*each, *dict.fromkeys(one for one in each if one.initial)] for each in demands.phrases]
+    def of(required: RequiredPhrases) -> PhraseTable:
+        forms = [[*each, *dict.fromkeys(one for one in each if one.initial)] for each in required.phrases]
         size = len(forms), max(map(len, forms))
         longest = max(max(len(one.ids), len(one.initial)) for each in forms for one in each)
         table = PhraseTable(
@@ -59,7 +57,7 @@ class PhraseTable:
             stands_for=np.tile(np.arange(size[1]), (size[0], 1)),
             initial=np.zeros(size, dtype=bool),
         )
-        for sentence, (each, phrases) in enumerate(zip(forms, demands.phrases, strict=True)):
+        for sentence, (each, phrases) in enumerate(zip(forms, required.phrases, strict=True)):
             before: dict[Phrase, int] = {}
             for number, one in enumerate(each):
                 at, is_initial = (sentence, number), number >= len(phrases)
@@ -76,16 +74,16 @@ class PhraseTable:
 
 @dataclass
 class Coverage:
-    """Which phrases each hypothesis has. Shapes begin with (sentences, width)."""
+    """The phrases that each hypothesis contains. Shapes begin with (sentences, width)."""
 
     begun: np.ndarray
-    """Whether each phrase is there, or begun; empty ones and initial forms always are. (..., phrases)"""
+    """Whether each phrase is begun or complete; empty ones and initial forms always are. (..., phrases)"""
     current: np.ndarray
-    """The phrase that it is in the middle of, or NONE. (...)"""
+    """The phrase that is begun and not complete, or NONE. (...)"""
     offset: np.ndarray
-    """Tokens of that phrase that it has. (...)"""
+    """Tokens of that phrase so far. (...)"""
     closed: np.ndarray
-    """Whether its last token ended a phrase whose last word may not go on. (...)"""
+    """Whether the last token ended a phrase whose last word may not continue. (...)"""
 
 
 Arrays = TypeVar("Arrays", PhraseTable, Coverage)
@@ -97,30 +95,23 @@ def _at(arrays: Arrays, place: list[int] | tuple[np.ndarray, np.ndarray]) -> Arr
 
 
 @dataclass
-class PhraseContinuations(Continuations):
-    """Continuations, and the phrase whose next token each is, or NONE. (sentences, candidates)"""
-
-    phrases: np.ndarray
-
-
-@dataclass
 class ConstrainedBeams(Beams):
     """The hypotheses of sentences that have phrases, each at least one."""
 
     caps: np.ndarray
-    """The most tokens of each sentence. (sentences,)"""
+    """The maximum length of each translation. (sentences,)"""
     table: PhraseTable
     coverage: Coverage
     costs: np.ndarray
-    """For each token of each phrase the highest log-probability after those before it, 0 as long as none is known.
+    """The highest known log-probability of each token of a phrase after those before it, or 0.
     (sentences, phrases, longest)"""
     word_parts: NDArray[np.bool_]
     eos_id: int
 
     @staticmethod
-    def start(bos_id: int, eos_id: int, demands: Demands, caps: Sequence[int]) -> ConstrainedBeams:
-        batch = len(demands.phrases)
-        table = PhraseTable.of(demands)
+    def start(bos_id: int, eos_id: int, required: RequiredPhrases, caps: Sequence[int]) -> ConstrainedBeams:
+        batch = len(required.phrases)
+        table = PhraseTable.of(required)
         begun = ((table.lengths == 0) | table.initial)[:, None]
         nowhere, zeros = np.full((batch, 1), NONE), np.zeros((batch, 1), dtype=np.int64)
         return ConstrainedBeams(
@@ -131,7 +122,7 @@ class ConstrainedBeams(Beams):
             table=table,
             coverage=Coverage(begun, nowhere, zeros, np.zeros((batch, 1), dtype=bool)),
             costs=np.zeros(table.ids.shape),
-            word_parts=demands.word_parts,
+            word_parts=required.word_parts,
             eos_id=eos_id,
         )
 
@@ -140,17 +131,17 @@ class ConstrainedBeams(Beams):
         more = {"caps": self.caps[kept], "table": table, "coverage": coverage, "costs": self.costs[kept]}
         return replace(super().keep(kept), **more)
 
-    def promise(self) -> np.ndarray:
-        """As that of free hypotheses, with what the missing phrases will cost, as far as it is known."""
+    def upper_bound(self) -> np.ndarray:
+        """The upper bound, including the missing phrases as far as their costs are known."""
         each, number = self._numbers()
         inside = self.coverage.current[:, :, None] == number
         missing = self._costs_from()[each, number, np.where(inside, self.coverage.offset[:, :, None], 0)]
         return (self.scores + np.where(inside | ~self.coverage.begun, missing, 0.0).sum(axis=2)).max(axis=1)
 
     @torch.inference_mode()
-    def continuations(self, log_probabilities: Tensor, beam_size: int) -> PhraseContinuations:
-        """The best of each bank, then the second of each, and so on, the bank with the most phrases first. Forbids in
-        `log_probabilities` what free text may not have."""
+    def continuations(self, log_probabilities: Tensor, beam_size: int) -> Continuations:
+        """The best of each bank, then the second of each, and so on, the bank with the most phrases first. Changes
+        `log_probabilities`."""
         sentences, width, count = self.coverage.begun.shape
         tokens, offsets, wanted = self._wanted()
         by_place = log_probabilities.view(sentences, width, -1)
@@ -176,10 +167,10 @@ class ConstrainedBeams(Beams):
         order = _in_turns(totals + joined(0, costs_after), banks)[:, : 2 * beam_size]
         place = np.arange(width)[:, None]
         found = (joined(place, place), joined(ids, tokens), totals, joined(NONE, np.arange(count)))
-        return PhraseContinuations(*(np.take_along_axis(one, order, axis=1) for one in found))
+        return Continuations(*(np.take_along_axis(one, order, axis=1) for one in found))
 
     def extended(self, chosen: Continuations, ranks: np.ndarray, scores: np.ndarray) -> Self:
-        assert isinstance(chosen, PhraseContinuations)
+        assert chosen.phrases is not None
         each = np.arange(len(self.sentences))[:, None]
         phrase = chosen.phrases[each, ranks]  # (sentences, width)
         before = _at(self.coverage, (each, chosen.places[each, ranks]))
@@ -214,18 +205,17 @@ class ConstrainedBeams(Beams):
         self.costs = np.where(np.isfinite(known), known, 0.0)
 
     def _costs_from(self) -> np.ndarray:
-        """What each token of a phrase and those after it will cost. (sentences, phrases, longest)"""
+        """The cost of each token of a phrase with those after it. (sentences, phrases, longest)"""
         return np.cumsum(self.costs[:, :, ::-1], axis=2)[:, :, ::-1]
 
     def _numbers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of sentences and phrases, as indices of arrays (sentences, width, phrases)."""
+        """Indices of sentences and phrases for arrays (sentences, width, phrases)."""
         sentences, phrases = self.table.lengths.shape
         return np.arange(sentences)[:, None, None], np.arange(phrases)
 
     def _forbid(self, log_probabilities: Tensor) -> None:
-        """What free text may not have: <eos> before all phrases are there, what would go on with the last word of a
-        phrase; anything, inside of a phrase and where those that are missing need all the room. log_probabilities:
-        (sentences, width, vocabulary)"""
+        """Forbids free text <eos> before all phrases are begun, a continuation of a phrase's last word, and any token
+        within a phrase or where the missing phrases need all the room. (sentences, width, vocabulary)"""
 
         def of(places: Any) -> Tensor:
             return torch.from_numpy(places).to(log_probabilities.device)
@@ -241,7 +231,7 @@ class ConstrainedBeams(Beams):
 
 
 def _in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:
-    """The order in which the banks take turns, those with the most phrases first, each with the best it has left.
+    """The order in which the banks take turns, the one with the most phrases first, each with its best candidate left.
     Both (sentences, candidates)."""
     order = np.lexsort((-totals, -banks), axis=1)
     each = np.arange(len(order))[:, None]

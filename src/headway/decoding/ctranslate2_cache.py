@@ -1,7 +1,6 @@
-"""Where exports to CTranslate2 are kept, so that each model is exported once.
+"""The cache of models exported to CTranslate2, in `$HEADWAY_CACHE` or else `headway` in the user's cache folder.
 
-That is `$HEADWAY_CACHE`, else `headway` in the user's cache folder. Processes may share it; where it can't be written,
-the model is exported each time.
+Processes may share it; where it can't be written, the model is exported each time.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
 
 PREFIX = "ctranslate2-"
 MOST_KEPT = 16
-"""Exports in the cache; of more, those that were not used for longest go."""
+"""Exports in the cache; of more, the least recently used are removed."""
 ABANDONED = 24 * 3600
-"""Seconds after which what somebody began to write is taken for what a killed process left."""
+"""Seconds after which an unfinished export is taken for that of a killed process."""
 
 
 @contextmanager
 def exported(model: ModelDirectory | StoredModel, version: str) -> Iterator[Path]:
-    """The exported model, from the cache where it is there as it was written. `version` is CTranslate2's. Raises
+    """The folder of the exported model, from the cache if it is there and undamaged. `version` is CTranslate2's. Raises
     UserError for a model that can't be exported."""
     cache = _folder()
     folder = cache / f"{PREFIX}{_fingerprint(model, version)}"
@@ -80,7 +79,7 @@ def _temporary_folder() -> str:
 
 
 def _fingerprint(model: ModelDirectory | StoredModel, version: str) -> str:
-    """Of all that is exported, and of what exports it."""
+    """A hash of everything that is exported, and of the code and the version that export it."""
     found = hashlib.sha256(version.encode())
     found.update(Path(ctranslate2_model.__file__).read_bytes())
     found.update(json.dumps(model.config.to_dict(), sort_keys=True).encode())
@@ -94,12 +93,12 @@ def _fingerprint(model: ModelDirectory | StoredModel, version: str) -> str:
 
 
 def _keep(made: Path, folder: Path) -> None:
-    """Puts a copy of what was made into the cache, whole or not at all. Another process may do the same."""
+    """Puts a copy of the export into the cache, whole or not at all. Another process may do the same."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=PREFIX, suffix=TEMPORARY_SUFFIX) as temporary:
         copy = Path(shutil.copytree(made, Path(temporary, "model")))
         write_checksums(copy)
-        if find_damage(folder) is None:  # the other one was faster
+        if find_damage(folder) is None:  # the other process was faster
             return
         with contextlib.suppress(FileNotFoundError):
             folder.rename(Path(temporary, "damaged"))
@@ -112,7 +111,7 @@ def _keep(made: Path, folder: Path) -> None:
 
 
 def _forget_old(cache: Path) -> None:
-    """Removes the exports that are too many, and what killed processes left."""
+    """Removes the exports that are too many, and unfinished ones of killed processes."""
     used: dict[Path, float] = {}
     for folder in cache.glob(f"{PREFIX}*"):
         with contextlib.suppress(FileNotFoundError):  # another process forgets, too

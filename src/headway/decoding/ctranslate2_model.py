@@ -1,7 +1,7 @@
-"""A model as CTranslate2 runs it, by a converter of our own from config and weights to its `TransformerSpec`.
+"""Converts config and weights to CTranslate2's `TransformerSpec`.
 
 CTranslate2 joins queries, keys and values of self-attention in one layer, and keys and values of the encoder-decoder
-attention; position tables are stored, so both kinds of ours are exact. A shortlist becomes its vocabulary map.
+attention; it stores position tables, so both kinds of positions are exact. A shortlist becomes its vocabulary map.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ VOCABULARY_MAP = "vmap.txt"
 
 
 def why_not(config: ModelConfig) -> str | None:
-    """Why CTranslate2 can't run a model of this config; None where it can."""
+    """The reason why CTranslate2 can't run a model of this config; None if it can."""
     for name in ("encoder_layers", "decoder_layers"):
         if getattr(config, name) == 0:
             return f"CTranslate2 can't run a model without layers; model.{name} is 0"
@@ -56,18 +56,17 @@ def export_ctranslate2(model: ModelDirectory | StoredModel, output: Path, quanti
         if quantization is None:
             for file in exact.iterdir():
                 file.rename(folder / file.name)
-            exact.rmdir()
         else:
-            shutil.rmtree(exact)
             _save(model, folder, quantization)
+        shutil.rmtree(exact)
         if model.shortlist is not None:
             map_ = "".join(f"{line}\n" for line in _vocabulary_map(model, model.shortlist))
             (folder / VOCABULARY_MAP).write_text(map_, encoding="utf-8", newline="\n")
 
 
 def pieces_of(info: ModelInfo) -> tuple[list[str], list[str]]:
-    """The source and the target vocabulary as other tools get them: by id, each piece once. A word of the text that is
-    written as a control piece, or another word, gets its id to it."""
+    """The source and the target vocabulary for other tools: by id, each piece once. A piece that is written like a
+    control piece or an earlier one gets its id as a suffix."""
 
     def unique(vocabulary: Sequence[str]) -> list[str]:
         pieces: dict[str, None] = dict.fromkeys(CONTROL_PIECES)
@@ -81,9 +80,19 @@ def pieces_of(info: ModelInfo) -> tuple[list[str], list[str]]:
     return unique(info.source_tokenizer.vocabulary), unique(info.target_tokenizer.vocabulary)
 
 
+class ModelPieces:
+    """Source and target pieces by id, as CTranslate2 reads and writes them."""
+
+    def __init__(self, model: ModelDirectory | StoredModel) -> None:
+        self.source, self.target = pieces_of(model)
+        self.ids = {piece: id_ for id_, piece in enumerate(self.target)}
+        self.never = [[self.target[id_]] for id_ in never_generated(model)]
+        self.source_end, self.end = (side[model.config.eos_id] for side in (self.source, self.target))
+
+
 def load_ctranslate2(folder: Path, **options: Any) -> Any:
-    """A `ctranslate2.Translator`. Where torch is loaded and both have one OpenMP, it would leave torch as many threads
-    as it gets itself, so torch gets its own back."""
+    """A `ctranslate2.Translator`. If it shares OpenMP with torch, it also sets torch's number of threads, so that is
+    restored."""
     import ctranslate2
 
     torch = sys.modules.get("torch")
@@ -96,33 +105,31 @@ def load_ctranslate2(folder: Path, **options: Any) -> Any:
 
 
 class CTranslate2Model:
-    """An exported model. `adds_end`: it gives each source its <eos> by itself. Raises UserError."""
+    """An exported model. `adds_end`: the model itself adds <eos> to each source. Raises UserError."""
 
     def __init__(self, model: ModelDirectory | StoredModel, folder: Path, *, adds_end: bool = False) -> None:
         self._translator = load_ctranslate2(folder)
-        self._source, self._target = pieces_of(model)
-        self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
-        self._never = [[self._target[id_]] for id_ in never_generated(model)]
-        self._end = [] if adds_end else [self._source[model.config.eos_id]]
+        self._pieces = ModelPieces(model)
+        self._end = [] if adds_end else [self._pieces.source_end]
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
         [result] = self._translator.translate_batch(
-            [self._pieces(source)],
+            [self._of_source(source)],
             beam_size=1,
             max_decoding_length=max_length,
             max_input_length=0,
-            suppress_sequences=self._never,
+            suppress_sequences=self._pieces.never,
             use_vmap=True,  # nothing where there is none
         )
-        return [self._ids[piece] for piece in result.hypotheses[0]]
+        return [self._pieces.ids[piece] for piece in result.hypotheses[0]]
 
     def score(self, source: list[int], target: list[int]) -> list[float]:
-        pieces = [self._target[id_] for id_ in target]
-        [result] = self._translator.score_batch([self._pieces(source)], [pieces], max_input_length=0)
+        pieces = [self._pieces.target[id_] for id_ in target]
+        [result] = self._translator.score_batch([self._of_source(source)], [pieces], max_input_length=0)
         return list(result.log_probs)
 
-    def _pieces(self, source: list[int]) -> list[str]:
-        return [*(self._source[id_] for id_ in source), *self._end]
+    def _of_source(self, source: list[int]) -> list[str]:
+        return [*(self._pieces.source[id_] for id_ in source), *self._end]
 
 
 def _save(model: ModelDirectory | StoredModel, folder: Path, quantization: str | None) -> None:
@@ -162,7 +169,7 @@ def _save(model: ModelDirectory | StoredModel, folder: Path, quantization: str |
 
 
 def _vocabulary_map(model: ModelDirectory | StoredModel, shortlist: Shortlist) -> Iterator[str]:
-    """Its lines: a source piece, TAB, the target pieces that it may become; without a source piece those for all."""
+    """Yields lines of a source piece, TAB and its possible target pieces; without a source piece those of every one."""
     source, target = pieces_of(model)
     never = set(never_generated(model))
 
@@ -176,26 +183,23 @@ def _vocabulary_map(model: ModelDirectory | StoredModel, shortlist: Shortlist) -
 
 
 def _set_layer(spec: Any, name: str, weights: Mapping[str, Floats], *, crosses: bool) -> None:
-    own = f"{name}.self_attention"
-    _set_linear(spec.self_attention.linear[0], weights, f"{own}.query", f"{own}.key", f"{own}.value")
-    _set_linear(spec.self_attention.linear[1], weights, f"{own}.output")
-    _set_norm(spec.self_attention.layer_norm, weights, f"{name}.self_residual.norm")
+    linears = {
+        "self_attention.query self_attention.key self_attention.value": spec.self_attention.linear[0],
+        "self_attention.output": spec.self_attention.linear[1],
+        "feed_forward.inner": spec.ffn.linear_0,
+        "feed_forward.outer": spec.ffn.linear_1,
+    }
+    norms = {"self": spec.self_attention.layer_norm, "feed_forward": spec.ffn.layer_norm}
     if crosses:
-        cross = f"{name}.cross_attention"
-        _set_linear(spec.attention.linear[0], weights, f"{cross}.query")
-        _set_linear(spec.attention.linear[1], weights, f"{cross}.key", f"{cross}.value")
-        _set_linear(spec.attention.linear[2], weights, f"{cross}.output")
-        _set_norm(spec.attention.layer_norm, weights, f"{name}.cross_residual.norm")
-    _set_linear(spec.ffn.linear_0, weights, f"{name}.feed_forward.inner")
-    _set_linear(spec.ffn.linear_1, weights, f"{name}.feed_forward.outer")
-    _set_norm(spec.ffn.layer_norm, weights, f"{name}.feed_forward_residual.norm")
-
-
-def _set_linear(spec: Any, weights: Mapping[str, Floats], *names: str) -> None:
-    """One layer that gives the outputs of all, one after the other."""
-    spec.weight, spec.bias = (
-        np.concatenate([weights[f"{name}.{part}"] for name in names]) for part in ("weight", "bias")
-    )
+        cross = ("cross_attention.query", "cross_attention.key cross_attention.value", "cross_attention.output")
+        linears |= zip(cross, spec.attention.linear, strict=True)
+        norms["cross"] = spec.attention.layer_norm
+    for parts, linear in linears.items():  # a layer with the outputs of all, one after the other
+        linear.weight, linear.bias = (
+            np.concatenate([weights[f"{name}.{part}.{kind}"] for part in parts.split()]) for kind in ("weight", "bias")
+        )
+    for part, norm in norms.items():
+        _set_norm(norm, weights, f"{name}.{part}_residual.norm")
 
 
 def _set_norm(spec: Any, weights: Mapping[str, Floats], name: str) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headway.decoding import Hypothesis, SearchOptions
-from headway.decoding.by_length import batches_by_length
+from headway.decoding.by_length import TOKENS_PER_BATCH, search_batches
 from headway.decoding.ctranslate2_cache import exported
-from headway.decoding.ctranslate2_model import load_ctranslate2, pieces_of
-from headway.decoding.faithful import never_generated
+from headway.decoding.ctranslate2_model import ModelPieces, load_ctranslate2
 from headway.decoding.options import ranked
 from headway.errors import UserError
 
@@ -18,18 +17,15 @@ if TYPE_CHECKING:
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 SENTENCES_PER_BATCH, ACCELERATOR_SENTENCES = 32, 64
-"""Translated together, at most, on CPU and elsewhere."""
-TOKENS_PER_BATCH = 4096
-"""Padded source tokens that are translated together, at most."""
+"""Maximum batch sizes on CPU and elsewhere."""
 SHORT = 16
 """Sources with fewer tokens have batches of their own: with AVX-512, oneDNN has another kernel for the attention in
 such batches, padding counted, and int8 would round its sums to other numbers."""
 LIMIT_STEP = 32
 """A batch has one limit on the length, but each sentence has its own, unless `max_length` is given. So a sentence is
-searched up to the next multiple of this, whatever it is translated with, and again if that exceeds its own."""
-
+searched up to the next multiple of this in any batch, and again if the translation exceeds its own limit."""
 IMPOSSIBLE = -1e9
-"""A score below it is that of tokens which can't be generated, or of a place of the beam that a prefix leaves empty."""
+"""Tokens that can't be generated, and places of the beam that a prefix leaves empty, have lower scores."""
 
 
 def can_compute(precision: str, device: str) -> bool:
@@ -41,12 +37,11 @@ def can_compute(precision: str, device: str) -> bool:
 
 
 class CTranslate2Searcher:
-    """A `Searcher` that runs CTranslate2, on CPU with a worker of one thread for each core.
-    CTranslate2 is asked for the whole beam, without its own length penalty, and `ranked` puts ours in its place.
+    """A `Searcher` that runs CTranslate2, on CPU with a worker of one thread for each core. CTranslate2 returns the
+    whole beam without its own length penalty, and `ranked` applies headway's.
 
-    Its scores are of the probabilities among the tokens that may be generated, as the first of which it never takes
-    <eos>: higher than `score` gives. With a shortlist, on CPU, these are the tokens that the sentences of a batch may
-    have.
+    Its scores are higher than those of `score`: probabilities are among the tokens that may be generated, without <eos>
+    as the first, and with a shortlist, on CPU, among those that the sentences of a batch may have.
     """
 
     def __init__(self, model: ModelDirectory | StoredModel, device: str, precision: str, threads: int) -> None:
@@ -67,30 +62,25 @@ class CTranslate2Searcher:
                 compute_type=COMPUTE_TYPES[precision],
                 inter_threads=threads if kind == "cpu" else 1,
             )
-        self._source, self._target = pieces_of(model)
-        self._ids = {piece: id_ for id_, piece in enumerate(self._target)}
-        self._never = [[self._target[id_]] for id_ in never_generated(model)]
-        self._source_end = self._source[model.config.eos_id]
-        self._end = self._target[model.config.eos_id]
-        self._longest = model.config.max_length - 1
+        self._pieces = ModelPieces(model)
+        self._longest = model.config.max_length
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
-        if kind == "cuda":
-            self._load_libraries()
-        self._on_cpu = kind == "cpu"
+        self._most = SENTENCES_PER_BATCH if kind == "cpu" else ACCELERATOR_SENTENCES
+        if kind == "cuda":  # its libraries may be missing or too old, and are loaded only when the model runs
+            try:
+                self._engine.translate_batch([[self._pieces.source_end]], max_decoding_length=1)
+            except RuntimeError as error:
+                raise UserError(f"engine ctranslate2 on cuda: {error}; use --engine torch") from error
 
     def search(
-        self,
-        sources: Sequence[list[int]],
-        options: SearchOptions,
-        caps: Sequence[int],
-        prefixes: Sequence[list[int]],
+        self, sources: Sequence[list[int]], options: SearchOptions, caps: Sequence[int], prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
         if options.sample is not None:
             raise UserError("engine ctranslate2 has no sample that depends on its seed alone; use engine torch")
         limits = [cap + 1 for cap in caps]  # with <eos>
         if options.max_length is None:
-            limits = [min(-(-limit // LIMIT_STEP) * LIMIT_STEP, self._longest + 1) for limit in limits]
+            limits = [min(-(-limit // LIMIT_STEP) * LIMIT_STEP, self._longest) for limit in limits]
         found = self._found(sources, prefixes, limits, options)
         cut = self._cut(found, sources, prefixes, caps, options)
         partial = [i for i in range(len(sources)) if i in cut or prefixes[i] or options.no_repeat_ngram]
@@ -101,7 +91,7 @@ class CTranslate2Searcher:
         return [ranked(some, options.beam_size, options.length_penalty)[: options.n_best] for some in found]
 
     def stop(self) -> None:
-        """Lets searches that are under way in other threads raise KeyboardInterrupt."""
+        """Makes searches in other threads raise KeyboardInterrupt."""
         self._is_stopped = True
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
@@ -116,14 +106,6 @@ class CTranslate2Searcher:
         )
         return [sum(result.log_probs) for result in results]
 
-    def _load_libraries(self) -> None:
-        """Runs the model once: only then does CTranslate2 load CUDA's libraries. Raises UserError where they are not
-        there, or of another version than its wheel wants."""
-        try:
-            self._engine.translate_batch([[self._source_end]], max_decoding_length=1)
-        except RuntimeError as error:
-            raise UserError(f"engine ctranslate2 on cuda: {error}; use --engine torch") from error
-
     def _found(
         self,
         sources: Sequence[list[int]],
@@ -132,36 +114,32 @@ class CTranslate2Searcher:
         options: SearchOptions,
         patience: int = 1,
     ) -> list[list[Hypothesis]]:
-        """The hypotheses that a search up to the limits has finished, and those that are unfinished there. Their scores
-        leave out prefixes, and are among the tokens that `no_repeat_ngram` leaves."""
-        running = []
-        most = SENTENCES_PER_BATCH if self._on_cpu else ACCELERATOR_SENTENCES
-        for batch in _batches(list(map(len, sources)), limits, most):
-            self._go_on()
+        """The hypotheses of a search up to the limits, finished and unfinished. Scores leave out prefixes, and are
+        among the tokens that `no_repeat_ngram` leaves."""
+        running: list[tuple[int, Any]] = []
+        for batch in _batches(list(map(len, sources)), limits, self._most):
+            self._raise_if_stopped()
             of_batch = [sources[i] for i in batch], [prefixes[i] for i in batch], limits[batch[0]]
-            running.append((batch, self._start(*of_batch, options, patience)))
+            running += zip(batch, self._start(*of_batch, options, patience), strict=True)
         found: list[list[Hypothesis]] = [[] for _ in sources]
-        for i, one in ((i, one.result()) for batch, results in running for i, one in zip(batch, results, strict=True)):
-            self._go_on()
+        for i, one in ((i, future.result()) for i, future in running):
+            self._raise_if_stopped()
             for pieces, score in zip(one.hypotheses, one.scores, strict=True):
                 if score > IMPOSSIBLE:
-                    ended = pieces[-1] == self._end
-                    ids = [self._ids[piece] for piece in (pieces[:-1] if ended else pieces)]
+                    ended = pieces[-1] == self._pieces.end
+                    ids = [self._pieces.ids[piece] for piece in (pieces[:-1] if ended else pieces)]
                     found[i].append(Hypothesis(ids, score, "eos" if ended else "max_length"))
         return found
 
-    def _go_on(self) -> None:
+    def _raise_if_stopped(self) -> None:
         if self._is_stopped:
             raise KeyboardInterrupt
 
     def _start(
         self, sources: list[list[int]], prefixes: list[list[int]], most: int, options: SearchOptions, patience: int
     ) -> list[Any]:
-        """Starts to translate a batch in the background; a future result for each source.
-
-        CTranslate2 4.8.5 keeps the places of tokens from one list to the next, and would put other tokens in place of
-        those of a prefix, so a batch with prefixes has no list.
-        """
+        """Starts to translate a batch in the background; a future result for each source. A batch with prefixes uses no
+        vocabulary map: CTranslate2 4.8.5 would replace the prefixes' tokens by others."""
         return self._engine.translate_batch(
             self._source_pieces(sources),
             target_prefix=self._target_pieces(prefixes) if any(prefixes) else None,
@@ -173,7 +151,7 @@ class CTranslate2Searcher:
             no_repeat_ngram_size=options.no_repeat_ngram,
             max_decoding_length=most,
             max_input_length=0,
-            suppress_sequences=self._never,
+            suppress_sequences=self._pieces.never,
             use_vmap=self._use_map and not any(prefixes),
             return_scores=True,
             return_end_token=True,
@@ -187,8 +165,8 @@ class CTranslate2Searcher:
         caps: Sequence[int],
         options: SearchOptions,
     ) -> set[int]:
-        """Replaces hypotheses longer than a cap by those that are unfinished there; returns the numbers of their
-        sentences. With twice the patience none is lost of those that had finished before."""
+        """Replaces hypotheses longer than a cap by those that are unfinished there; returns their sentences' numbers.
+        With twice the patience none that had finished before is lost."""
         cut = [i for i, cap in enumerate(caps) if any(len(one.ids) > cap for one in found[i])]
         of_cut = [sources[i] for i in cut], [prefixes[i] for i in cut], [caps[i] for i in cut]
         for i, some in zip(cut, self._found(*of_cut, options, 2 if options.beam_size > 1 else 1), strict=True):
@@ -198,23 +176,14 @@ class CTranslate2Searcher:
         return set(cut)
 
     def _source_pieces(self, sources: Sequence[list[int]]) -> list[list[str]]:
-        return [[*[self._source[id_] for id_ in source], self._source_end] for source in sources]
+        return [[*[self._pieces.source[id_] for id_ in source], self._pieces.source_end] for source in sources]
 
     def _target_pieces(self, targets: Sequence[list[int]]) -> list[list[str]]:
-        return [[self._target[id_] for id_ in target] for target in targets]
+        return [[self._pieces.target[id_] for id_ in target] for target in targets]
 
 
-def _batches(lengths: Sequence[int], caps: Sequence[int], most: int) -> list[list[int]]:
-    """The places in batches of one cap and at most so many sentences, the highest caps first, and of similar length,
-    the longest first."""
-    kinds = [(cap, length + 1 >= SHORT) for length, cap in zip(lengths, caps, strict=True)]
-    return [
-        batch
-        for kind in sorted(set(kinds), reverse=True)
-        for batch in batches_by_length(
-            [i for i in range(len(kinds)) if kinds[i] == kind],
-            lambda i: (lengths[i] + 1,),
-            lambda count, longest: count <= most and count * longest[0] <= TOKENS_PER_BATCH,
-            longest_first=True,
-        )
-    ]
+def _batches(lengths: Sequence[int], limits: Sequence[int], most: int) -> list[list[int]]:
+    """The numbers of the sources in batches of one limit, the highest limits first; see SHORT."""
+    kinds = [(limit, length + 1 >= SHORT) for length, limit in zip(lengths, limits, strict=True)]
+    of_kind = ([i for i, other in enumerate(kinds) if other == kind] for kind in sorted(set(kinds), reverse=True))
+    return [batch for alike in of_kind for batch in search_batches(alike, lengths.__getitem__, most)]

@@ -1,11 +1,11 @@
-"""What search needs of a model, and torch's way to give it. Search knows ids and this protocol, nothing else."""
+"""The protocol by which search uses a model, and torch's engines. Search knows ids and this protocol, nothing else."""
 
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding.step import DecoderState, DecoderStep
@@ -48,8 +48,8 @@ class TorchEngine:
     """The model itself, with key-value caches."""
 
     def __init__(self, model: Transformer, never: Sequence[int] = (), dtype: torch.dtype = torch.float32) -> None:
-        """`never` are ids that no translation may have, beside padding and the start symbol; `dtype` is that of the
-        weights that translate. `score` is of the model's own."""
+        """`never` are ids that no translation may have, beside padding and the start symbol. Search has weights in
+        `dtype`, `score` the model's own."""
         self._model = model
         self.device = next(model.parameters()).device
         self._encoder = packed(model.encoder, dtype)
@@ -58,9 +58,8 @@ class TorchEngine:
         self._output = PackedLinear([model.output], dtype)
         self._dtype = dtype
         self.bos_id, self.eos_id = model.config.bos_id, model.config.eos_id
-        # where start and end are one symbol, it must be allowed
         self.never = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
-        """The ids that no translation may have."""
+        """The ids that no translation may have. A symbol that is both start and end must be allowed."""
         self._never = torch.tensor(self.never, dtype=torch.long, device=self.device)
 
     @torch.inference_mode()
@@ -85,12 +84,7 @@ class TorchEngine:
     @torch.inference_mode()
     def output_of(self, ids: Tensor) -> PackedLinear:
         """The output layer for these target ids only."""
-        whole = self._output_layer
-        layer = nn.Linear(whole.in_features, len(ids), bias=whole.bias is not None, device="meta")
-        layer.weight = nn.Parameter(whole.weight[ids], requires_grad=False)
-        if whole.bias is not None:
-            layer.bias = nn.Parameter(whole.bias[ids], requires_grad=False)
-        return PackedLinear([layer], self._dtype)
+        return PackedLinear([self._output_layer], self._dtype, rows=ids)
 
     @torch.inference_mode()
     def select(self, state: DecoderState, rows: Tensor) -> None:
@@ -136,7 +130,7 @@ def _log_mean(log_probabilities: list[Tensor]) -> Tensor:
 
 
 def without_end(log_probabilities: Tensor, eos_id: int) -> Tensor:
-    """Of the first token: no translation is empty. (rows, vocabulary)"""
+    """Forbids <eos> as the first token: no translation is empty. (rows, vocabulary)"""
     return log_probabilities.index_fill(1, torch.tensor([eos_id], device=log_probabilities.device), -torch.inf)
 
 
@@ -146,12 +140,12 @@ def padded(sequences: Sequence[Sequence[int]], pad_id: int, multiple: int = 1) -
     return torch.tensor([[*sequence, *[pad_id] * (length - len(sequence))] for sequence in sequences])
 
 
-def those_who_stay(going_on: Sequence[int], count: int) -> list[int]:
-    """Which of `count` sentences stay in the batch: all, or those that go on, which then come first, and a few that are
-    done. They leave some at a time and by lots, because each new number of rows costs: the state is copied, and oneDNN
-    compiles its products anew, and keeps them."""
-    spare = -len(going_on) % LOT
-    if not going_on or count - len(going_on) <= max(count // 8, spare):
+def rows_to_keep(unfinished: Sequence[int], count: int) -> list[int]:
+    """The rows of `count` that stay in the batch: all, or the unfinished ones and a few others after them. Finished
+    rows leave in groups, because each new number of rows costs: the state is copied, and oneDNN compiles its products
+    anew and keeps them."""
+    spare = -len(unfinished) % LOT
+    if not unfinished or count - len(unfinished) <= max(count // 8, spare):
         return list(range(count))
-    done = sorted(set(range(count)).difference(going_on))
-    return [*going_on, *done[:spare]]
+    finished = sorted(set(range(count)).difference(unfinished))
+    return [*unfinished, *finished[:spare]]

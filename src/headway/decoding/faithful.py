@@ -1,7 +1,7 @@
-"""Checks that an exported model is the model: it finds what we find likeliest, with the same log-probabilities.
+"""Checks that an exported model is the model: it finds the likeliest tokens, with the same log-probabilities.
 
-Every export asks this before it reports success, of sentences of many lengths with special tokens and the last of the
-vocabulary among them.
+Every export is checked before it reports success, with sentences of many lengths that contain special tokens and the
+vocabulary's last one.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from headway.storage import StoredModel
 
 LENGTHS = (1, 2, 3, 7, 16, 40, 100, 255, 257, 300)
-"""Of source sentences in pieces, beside the longest that the model reads."""
+"""Lengths of source sentences in pieces, beside the longest that the model reads."""
 LONGEST_TRANSLATION = 40
 TOLERANCE = 1e-3
-"""How much a token's log-probability may differ: long sums are made in another order."""
+"""Maximum difference of a token's log-probability: long sums are made in another order."""
 TIE = 1e-4
-"""Tokens whose log-probabilities are nearer than this may be taken for one another."""
+"""Tokens whose log-probabilities differ by less are equally good."""
 
 
 class Exported(Protocol):
-    """The exported model, run by the tool it was exported for. Ids are ours, and a source has no <eos>."""
+    """The exported model, run by the tool it was exported for. Ids are headway's, and a source has no <eos>."""
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
         """Greedy search until <eos>, or until there are `max_length` tokens; without control ids."""
@@ -42,8 +42,7 @@ class Exported(Protocol):
 
 
 def check_faithful(model: ModelDirectory | StoredModel, exported: Exported, tool: str) -> None:
-    """Raises UserError where the exported model translates to tokens that aren't the likeliest, or gives other
-    log-probabilities than ours."""
+    """Raises UserError if the exported model finds tokens that aren't the likeliest, or other log-probabilities."""
     config, logits, never = model.config, _logits_of(model), never_generated(model)
     remedy = "nothing was exported. Is this a version that headway was tested with?"
     most = min(LONGEST_TRANSLATION, config.max_length - 1)
@@ -61,8 +60,7 @@ def check_faithful(model: ModelDirectory | StoredModel, exported: Exported, tool
             )
         steps[:, never] = steps[0, config.eos_id] = -np.inf  # no translation is empty
         gaps = steps.max(axis=1) - steps[places, ids]
-        ended = len(found) < most
-        if not (gaps[: len(found) + ended] <= TIE).all():
+        if not (gaps[: min(len(found) + 1, most)] <= TIE).all():
             raise UserError(
                 f"{tool} translates a sentence of {len(source)} tokens to {found}, but headway finds other tokens "
                 f"likelier; {remedy}"
@@ -76,22 +74,17 @@ def never_generated(model: ModelDirectory | StoredModel) -> list[int]:
 
 
 def _logits_of(model: ModelDirectory | StoredModel) -> Callable[[Ids, Ids], Floats]:
-    """The model's computation, as in `PlainTransformer.logits`. In memory it may be another than that of its config."""
+    """The model's computation, as in `PlainTransformer.logits`. A model in memory may compute differently."""
     if isinstance(model, ModelDirectory):
         return PlainTransformer(model.config, model.weights()).logits
     import torch
 
-    ours = copy.deepcopy(model.model).cpu().eval()
-
-    def logits(source: Ids, target: Ids) -> Floats:
-        with torch.inference_mode():
-            return ours(torch.from_numpy(source), torch.from_numpy(target)).float().numpy()
-
-    return logits
+    net = copy.deepcopy(model.model).cpu().eval().requires_grad_(False)
+    return lambda source, target: net(torch.from_numpy(source), torch.from_numpy(target)).float().numpy()
 
 
 def _probes(config: ModelConfig) -> Iterator[list[int]]:
-    """Sources as ids. Each has the last id of the vocabulary, where there is room, and the unknown one."""
+    """Sources as ids. Each has the vocabulary's last id, and the unknown one where there is room."""
     generator = np.random.default_rng(1)
     longest, last = config.max_length - 1, config.source_vocab_size - 1
     for length in (*(length for length in LENGTHS if length < longest), longest):

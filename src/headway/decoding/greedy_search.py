@@ -1,12 +1,14 @@
-"""Greedy search over an `Engine`, on ids alone, and the loop that it shares with sampling."""
+"""Greedy search and sampling over an `Engine`, on ids alone: one hypothesis for each sentence, token by token."""
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, those_who_stay, without_end
+from headway.decoding.engine import Engine, rows_to_keep, without_end
+from headway.decoding.options import Sampling
 from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
 
@@ -19,12 +21,52 @@ def greedy(
 
     source: (batch, source length), padded and with <eos>. A finished sentence leaves the batch.
     """
-    return extend(
-        engine, source, max_lengths, constraints, lambda log_probabilities, _: likeliest(log_probabilities, 1)[1][:, 0]
-    )
+    return _extend(engine, source, max_lengths, constraints, lambda values, _: likeliest(values, 1)[1][:, 0])
 
 
-def extend(
+def sample(
+    engine: Engine,
+    source: Tensor,
+    max_lengths: Sequence[int],
+    sampling: Sampling,
+    generators: Sequence[np.random.Generator],
+    constraints: Constraints | None = None,
+) -> list[Hypothesis]:
+    """Like `greedy`, but each token is sampled. Scores are those of the model, whatever the temperature.
+
+    generators: one per sentence, so that a sample doesn't depend on the rest of the batch.
+    """
+
+    def draw(log_probabilities: Tensor, sentences: Sequence[int]) -> Tensor:
+        chances = torch.tensor([[generators[sentence].random()] for sentence in sentences], dtype=torch.float64)
+        return draw_tokens(log_probabilities.cpu(), chances, sampling).to(log_probabilities.device)
+
+    return _extend(engine, source, max_lengths, constraints, draw)
+
+
+def draw_tokens(log_probabilities: Tensor, chances: Tensor, sampling: Sampling) -> Tensor:
+    """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1) -> tokens (rows,). On CPU: not every
+    device has numbers of double precision, which sums over a vocabulary need."""
+    logarithms = (log_probabilities / sampling.temperature).log_softmax(-1)
+    if not sampling.top_k and sampling.top_p == 1.0:
+        return _drawn(logarithms.double().exp(), chances)
+    ranked, tokens = logarithms.sort(dim=-1, descending=True)
+    probabilities = ranked.double().exp()  # (rows, vocabulary), likeliest first
+    if sampling.top_k:
+        probabilities[:, sampling.top_k :] = 0.0
+    before = probabilities.cumsum(-1) - probabilities
+    probabilities = probabilities.masked_fill(before >= sampling.top_p, 0.0)
+    return tokens.gather(1, _drawn(probabilities, chances)[:, None])[:, 0]
+
+
+def _drawn(probabilities: Tensor, chances: Tensor) -> Tensor:
+    """The place of one drawn in each row of weights: (rows, places), (rows, 1) -> (rows,). Never one of weight 0."""
+    totals = probabilities.cumsum(-1)
+    places = torch.searchsorted(totals, chances.double() * totals[:, -1:], right=True)  # (rows, 1)
+    return places.minimum(totals.argmax(-1, keepdim=True))[:, 0]
+
+
+def _extend(
     engine: Engine,
     source: Tensor,
     max_lengths: Sequence[int],
@@ -35,33 +77,32 @@ def extend(
     state = engine.start(source)
     hypotheses = [Hypothesis([], 0.0, "max_length") for _ in max_lengths]
     running = list(range(len(hypotheses)))  # the sentence of each row
-    going_on = list(running)  # the rows that are not at their end
+    unfinished = list(running)  # rows
     tokens = torch.full((len(running), 1), engine.bos_id, device=source.device)  # (rows, length)
-    while going_on:
+    while unfinished:
         log_probabilities = engine.step(state, tokens[:, -1])  # (rows, vocabulary)
         if tokens.size(1) == 1:
             log_probabilities = without_end(log_probabilities, engine.eos_id)
         if constraints is not None:
             log_probabilities = constraints.apply(log_probabilities, tokens, running)
         chosen = choose(log_probabilities, running)[:, None]  # (rows, 1)
-        scores = log_probabilities.gather(1, chosen)
+        scores = log_probabilities.gather(1, chosen)[:, 0].tolist()
         tokens = torch.cat([tokens, chosen], dim=1)
-        chosen_tokens, chosen_scores = chosen[:, 0].tolist(), scores[:, 0].tolist()
-        before, going_on = going_on, []
+        ids, before, unfinished = chosen[:, 0].tolist(), unfinished, []
         for row in before:
-            hypothesis, token, score = hypotheses[running[row]], chosen_tokens[row], chosen_scores[row]
-            if token == engine.eos_id:
-                hypothesis.score, hypothesis.stopped = hypothesis.score + score, "eos"
+            hypothesis = hypotheses[running[row]]
+            if ids[row] == engine.eos_id:
+                hypothesis.score, hypothesis.stopped = hypothesis.score + scores[row], "eos"
             elif len(hypothesis.ids) < max_lengths[running[row]]:
-                hypothesis.score += score
-                hypothesis.ids.append(token)
-                going_on.append(row)
+                hypothesis.score += scores[row]
+                hypothesis.ids.append(ids[row])
+                unfinished.append(row)
             else:
                 hypothesis.score += log_probabilities[row, engine.eos_id].item()
-        staying = those_who_stay(going_on, len(running))
-        if len(staying) < len(running):
-            running = [running[row] for row in staying]
-            rows = torch.tensor(staying, dtype=torch.long, device=source.device)
-            tokens, going_on = tokens[rows], list(range(len(going_on)))
+        kept = rows_to_keep(unfinished, len(running))
+        if len(kept) < len(running):
+            running = [running[row] for row in kept]
+            rows = torch.tensor(kept, dtype=torch.long, device=source.device)
+            tokens, unfinished = tokens[rows], list(range(len(unfinished)))
             engine.select(state, rows[:, None])
     return hypotheses

@@ -15,13 +15,13 @@ class Phrase:
 
     ids: tuple[int, ...]
     ends_word: bool = False
-    """Whether the next token must begin a new word."""
+    """Whether the next token must begin a word."""
     initial: tuple[int, ...] = ()
     """Ids that may replace these at the beginning of a translation; empty if there are none."""
 
 
 @dataclass(frozen=True)
-class Demands:
+class RequiredPhrases:
     """The phrases that the translations of some sources must have. A phrase that is listed twice must occur twice."""
 
     phrases: Sequence[tuple[Phrase, ...]]
@@ -29,29 +29,26 @@ class Demands:
     word_parts: NDArray[np.bool_]
     """Whether each target token continues the word before it. (target vocabulary,)"""
 
-    def are_met(self, source: int, ids: Sequence[int]) -> bool:
+    def found_in(self, source: int, ids: Sequence[int]) -> bool:
         """Whether a translation of the source contains its phrases without overlaps. Each phrase takes its first free
         occurrence, long phrases first, so that False is possible although another assignment would fit."""
-        free = [True] * len(ids)
+        taken: set[int] = set()
         for phrase in sorted(self.phrases[source], key=lambda one: len(one.ids), reverse=True):
-            for span in self._spans(phrase, ids):
-                if all(free[place] for place in span):
-                    break
-            else:
+            span = next((span for span in self._spans(phrase, ids) if taken.isdisjoint(span)), None)
+            if span is None:
                 return False
-            for place in span:
-                free[place] = False
+            taken.update(span)
         return True
 
     def _spans(self, phrase: Phrase, ids: Sequence[int]) -> Iterator[range]:
-        """Where the phrase stands."""
+        """All occurrences of the phrase."""
         for start in range(len(ids)):
             for form in (phrase.ids, phrase.initial if start == 0 else ()):
                 end = start + len(form)
-                goes_on = phrase.ends_word and end < len(ids) and self.word_parts[ids[end]]
-                if form and tuple(ids[start:end]) == form and not goes_on:
+                continues = phrase.ends_word and end < len(ids) and self.word_parts[ids[end]]
+                if form and tuple(ids[start:end]) == form and not continues:
                     yield range(start, end)
 
-    def of(self, sources: Sequence[int]) -> Demands:
-        """The demands for some of the sources."""
-        return Demands([self.phrases[i] for i in sources], self.word_parts)
+    def of(self, sources: Sequence[int]) -> RequiredPhrases:
+        """The phrases for some of the sources."""
+        return RequiredPhrases([self.phrases[i] for i in sources], self.word_parts)

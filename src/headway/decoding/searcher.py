@@ -1,12 +1,11 @@
-"""What a translator needs of whatever finds translations, our own search over an engine or another program's, and a
-translation that was found, as ids."""
+"""The protocol by which a translator uses search, headway's own or another program's, and a translation as ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from headway.decoding.options import SearchOptions
-from headway.decoding.phrases import Demands
+from headway.decoding.phrases import RequiredPhrases
 
 Stopped = Literal["eos", "max_length"]
 
@@ -25,11 +24,7 @@ class Searcher(Protocol):
     """Finds the translations of many sources, as ids. Sources are neither empty nor too long, and have no <eos>."""
 
     def search(
-        self,
-        sources: Sequence[list[int]],
-        options: SearchOptions,
-        caps: Sequence[int],
-        prefixes: Sequence[list[int]],
+        self, sources: Sequence[list[int]], options: SearchOptions, caps: Sequence[int], prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
         """The `n_best` hypotheses of each source, best first. caps: the maximum number of tokens in each translation;
         prefixes: the ids that each begins with. Raises UserError for an option that it doesn't support."""
@@ -42,7 +37,7 @@ class Searcher(Protocol):
 
 @runtime_checkable
 class PhraseSearcher(Searcher, Protocol):
-    """A `Searcher` that can demand phrases of a translation."""
+    """A `Searcher` for translations with required phrases."""
 
     def search_with_phrases(
         self,
@@ -50,8 +45,8 @@ class PhraseSearcher(Searcher, Protocol):
         options: SearchOptions,
         caps: Sequence[int],
         prefixes: Sequence[list[int]],
-        demands: Demands,
+        required: RequiredPhrases,
     ) -> list[list[Hypothesis]]:
-        """Like `search`, for translations that must have phrases, each at least one. The beam has a place for each
-        number of phrases, even if `options` make it narrower. If a cap leaves no room for them, they are left out."""
+        """Like `search`; each source has at least one phrase. The beam has a place for each number of phrases, even if
+        `options` make it narrower. If a cap leaves no room for the phrases, they are left out."""
         ...

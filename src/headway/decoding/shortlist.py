@@ -1,4 +1,4 @@
-"""An engine for one batch that knows few target tokens: those that the translations of its sources may have."""
+"""An engine for one batch with only the target tokens that the translations of its sources may have."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headway.decoding.engine import TorchEngine
-from headway.decoding.phrases import Demands, Phrase
+from headway.decoding.phrases import Phrase, RequiredPhrases
 from headway.decoding.searcher import Hypothesis
 from headway.decoding.step import DecoderState
 
@@ -18,12 +18,11 @@ LOT = 128
 
 @dataclass
 class ShortlistState:
-    """Where the translations of a batch stand."""
+    """Unfinished translations of a batch."""
 
     decoder: DecoderState
     forbidden: Tensor
-    """What is added to the logits: 0 for the tokens that a sentence may have, -inf for others.
-    (sentences, 1, tokens)"""
+    """Is added to the logits: 0 for the tokens that a sentence may have, -inf for others. (sentences, 1, tokens)"""
 
 
 class ShortlistEngine:
@@ -33,16 +32,14 @@ class ShortlistEngine:
     def __init__(self, engine: TorchEngine, allowed: np.ndarray) -> None:
         """allowed: which target ids the translation of each sentence may have, (sentences, vocabulary), bool. <eos> is
         always among them; what the engine never generates isn't."""
-        vocabulary = allowed.shape[1]
         listed = np.any(allowed, axis=0)
         listed[[engine.bos_id, engine.eos_id]] = True
         allowed = allowed.copy()
-        allowed[:, engine.never] = False
-        allowed[:, engine.eos_id] = True
+        allowed[:, engine.never], allowed[:, engine.eos_id] = False, True
         more = np.flatnonzero(~listed)[: -int(listed.sum()) % LOT]
         self.tokens = np.sort(np.concatenate([np.flatnonzero(listed), more]))
         """The target id of each place."""
-        self._places = np.full(vocabulary, -1)
+        self._places = np.full(allowed.shape[1], -1)
         self._places[self.tokens] = np.arange(len(self.tokens))
         forbidden = np.where(allowed[:, None, self.tokens], np.float32(0), np.float32(-np.inf))
         self._engine = engine
@@ -55,13 +52,15 @@ class ShortlistEngine:
         """The places of target ids that are in the list."""
         return self._places[list(ids)].tolist()
 
-    def demands(self, demands: Demands) -> Demands:
+    def required(self, required: RequiredPhrases) -> RequiredPhrases:
         """The same with places; the ids of all phrases are in the list."""
 
         def placed(one: Phrase) -> Phrase:
             return Phrase(tuple(self.places(one.ids)), one.ends_word, tuple(self.places(one.initial)))
 
-        return Demands([tuple(map(placed, each)) for each in demands.phrases], demands.word_parts[self.tokens])
+        return RequiredPhrases(
+            [tuple(map(placed, each)) for each in required.phrases], required.word_parts[self.tokens]
+        )
 
     def restore(self, found: Sequence[Sequence[Hypothesis]]) -> None:
         """Puts the target ids in place of the places."""
@@ -84,5 +83,5 @@ class ShortlistEngine:
         self._engine.select(state.decoder, rows)
 
     def score(self, source: Tensor, target: Tensor) -> Tensor:
-        """Of the whole vocabulary; target: ids, not places."""
+        """The score among the whole vocabulary; target: ids, not places."""
         return self._engine.score(source, target)

@@ -1,25 +1,24 @@
-"""One position through the decoder, with everything that earlier positions left: what a step of search costs.
+"""One position through the decoder, with a cache of the earlier ones: a step of search.
 
-The same numbers as `Transformer.decode` gives for the last position (a test holds them equal), in few and large
-operations: queries, keys and values come from one product, 1 / sqrt(d_k) is a part of the queries' weights, and the
-hypotheses of a sentence ask its memory together, as the queries of one attention, so that nothing of the memory is ever
-copied for a beam. Attention of one query to its own past is sums of elementwise products: half the time of torch's
-fused kernel, which is made for many queries. On CPU the memory is asked in fp32 whatever the weights are: products of
-so few rows take half as long as in bf16 (docs/tried.md).
+Gives the same numbers as `Transformer.decode` for the last position, in few and large operations (docs/tried.md): one
+product makes queries, keys and values, the queries' weights contain 1 / sqrt(d_k), and the hypotheses of a sentence are
+queries of one attention to its memory, which is never copied for a beam. Attention of one query to its own past is sums
+of elementwise products, which take half the time of torch's fused kernel. On CPU attention to the memory is in fp32
+even with bf16 weights: products of so few rows take half as long as in bf16.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headway.kernels.linear import PackedLinear, packed
-from headway.model import Transformer
-from headway.model.layers import ACTIVATIONS, DecoderLayer
+from headway.model import ScaledDotProductAttention, Transformer
+from headway.model.layers import DecoderLayer
 
 GROWTH = 8
 """Positions that a cache has room for at first, and those that it grows by, at least."""
@@ -27,15 +26,15 @@ GROWTH = 8
 
 @dataclass
 class DecoderState:
-    """Where the translations of a batch stand. A row is one hypothesis; `width` rows in succession are a sentence's."""
+    """Unfinished translations of a batch. A row is one hypothesis; `width` rows in succession are a sentence's."""
 
     memory_keys: list[Tensor]
     """For each layer (sentences, heads, d_head, source length), d_head innermost in memory."""
     memory_values: list[Tensor]
-    """For each layer (sentences, heads, source length, d_head), source length innermost: either order is what a product
-    of one row with short matrices is fastest with."""
+    """For each layer (sentences, heads, source length, d_head), source length innermost: in either order the product
+    of one row with short matrices is fastest."""
     memory_mask: Tensor
-    """What is added to scores: 0 where a place may be read, a very negative number at padding.
+    """Is added to scores: 0 where a place may be read, a very negative number at padding.
     (sentences, 1, 1, source length)"""
     cache: Tensor
     """Keys and values of the positions so far: (rows, layers, 2, capacity, d_model). A row lies together, because rows
@@ -49,28 +48,23 @@ class DecoderStep:
     """The decoder of a model, prepared for steps of one position; its weights in `dtype`."""
 
     def __init__(self, model: Transformer, dtype: torch.dtype = torch.float32) -> None:
-        config = model.config
-        self._heads = config.decoder_num_heads or config.num_heads
-        self._d_model = config.d_model
-        self._d_head = config.d_model // self._heads
-        self._norm_first = config.norm == "pre"
-        self._activation = ACTIVATIONS[config.activation]
         self._embedding, self._positions = model.target_embedding, model.target_positions
-        self._layers = [_LayerWeights.of(layer, dtype) for layer in cast(Iterable[DecoderLayer], model.decoder.layers)]
-        self._last_norm = packed(model.decoder.norm, dtype) if self._norm_first else None
+        self._heads = model.config.decoder_num_heads or model.config.num_heads
+        layers = cast(Iterable[DecoderLayer], model.decoder.layers)
+        self._layers = [_Layer(layer, self._heads, dtype) for layer in layers]
+        self._last_norm = packed(model.decoder.norm, dtype)
         self._dtype = dtype
-        on_cpu = model.output.weight.device.type == "cpu"
-        self._memory_dtype = torch.float32 if on_cpu else dtype
+        self._memory_dtype = torch.float32 if next(model.parameters()).device.type == "cpu" else dtype
 
     def start(self, memory: Tensor, memory_mask: Tensor) -> DecoderState:
         """memory: (sentences, source length, d_model), memory_mask: (sentences, 1, 1, source length)"""
-        sentences, length, _ = memory.shape
+        sentences, length, d_model = memory.shape
         keys, values = [], []
         for layer in self._layers:
             both = layer.memory(memory).to(self._memory_dtype).view(sentences, length, 2, self._heads, -1)
             keys.append(both[:, :, 0].transpose(1, 2).contiguous().transpose(2, 3))
             values.append(both[:, :, 1].permute(0, 2, 3, 1).contiguous().transpose(2, 3))
-        cache = memory.new_empty(sentences, len(self._layers), 2, GROWTH, self._d_model)
+        cache = memory.new_empty(sentences, len(self._layers), 2, GROWTH, d_model)
         added = torch.zeros_like(memory_mask, dtype=self._memory_dtype).masked_fill(~memory_mask, -1e9)
         return DecoderState(keys, values, added, cache)
 
@@ -82,8 +76,8 @@ class DecoderStep:
         x = (self._embedding(tokens) + self._positions(1, state.length)).to(self._dtype)  # (rows, d_model)
         state.length += 1
         for index, layer in enumerate(self._layers):
-            x = self._layer(x, layer, state, index)
-        return x if self._last_norm is None else self._last_norm(x)
+            x = layer(x, state, index)
+        return self._last_norm(x)
 
     def select(self, state: DecoderState, rows: Tensor) -> None:
         """Keeps the given rows; rows: (sentences, width), where each sentence keeps rows of its own."""
@@ -94,59 +88,58 @@ class DecoderStep:
             state.memory_mask = state.memory_mask[sentences]
         state.cache, state.width = state.cache.index_select(0, rows.flatten()), rows.size(1)
 
-    def _layer(self, x: Tensor, layer: _LayerWeights, state: DecoderState, index: int) -> Tensor:
+
+class _Layer:
+    """A decoder layer. A core of attention that isn't the paper's is called with the keys and values of the cache."""
+
+    def __init__(self, layer: DecoderLayer, heads: int, dtype: torch.dtype) -> None:
+        own, cross, feed_forward = layer.self_attention, layer.cross_attention, layer.feed_forward
+        residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
+        self._own_core, self._cross_core = (
+            None if type(attention.core) is ScaledDotProductAttention else packed(attention.core, dtype)
+            for attention in (own, cross)
+        )
+        scale = (residuals[0].norm.weight.numel() / heads) ** -0.5  # 1 / sqrt(d_k)
+        own_scale, cross_scale = (scale if core is None else 1.0 for core in (self._own_core, self._cross_core))
+        self._self_attention = PackedLinear([own.query, own.key, own.value], dtype, own_scale)
+        self._self_output = PackedLinear([own.output], dtype)
+        self._query = PackedLinear([cross.query], dtype, cross_scale)
+        self.memory = PackedLinear([cross.key, cross.value], dtype)
+        """From the encoder's output to keys and values."""
+        self._memory_output = PackedLinear([cross.output], dtype)
+        self._inner, self._outer = (PackedLinear([one], dtype) for one in (feed_forward.inner, feed_forward.outer))
+        self._activation = feed_forward.activation
+        self._norms = [packed(residual.norm, dtype) for residual in residuals]
+        self._norm_first, self._heads = layer.self_residual.norm_first, heads
+
+    def __call__(self, x: Tensor, state: DecoderState, index: int) -> Tensor:
+        """x: (rows, d_model) -> the same shape; `index` is the layer's place in the state."""
+
         def attend_to_self(y: Tensor) -> Tensor:
-            query, keys_and_values = layer.self_attention(y).split([self._d_model, 2 * self._d_model], dim=-1)
+            query, keys_and_values = self._self_attention(y).split([y.size(1), 2 * y.size(1)], dim=-1)
             cache = state.cache[:, index, :, : state.length]  # (rows, 2, length, d_model)
             cache[:, :, -1] = keys_and_values.unflatten(-1, (2, -1))
+            if self._own_core is not None:
+                return self._self_output(self._own_core(query[:, None], *cache.unbind(1))[0][:, 0])
             keys, values = cache.unflatten(-1, (self._heads, -1)).unbind(1)  # (rows, length, heads, d_head) each
             scores = (keys * query.view(len(y), 1, self._heads, -1)).sum(dim=-1)  # (rows, length, heads)
             heads = (scores.softmax(dim=1)[..., None] * values).sum(dim=1)  # (rows, heads, d_head)
-            return layer.self_output(heads.flatten(1))
+            return self._self_output(heads.flatten(1))
 
         def attend_to_memory(y: Tensor) -> Tensor:
-            query = layer.query(y).to(self._memory_dtype).view(-1, state.width, self._heads, self._d_head)
-            scores = query.transpose(1, 2) @ state.memory_keys[index] + state.memory_mask
-            heads = scores.softmax(dim=-1) @ state.memory_values[index]  # (sentences, heads, width, d_head)
-            return layer.memory_output(heads.transpose(1, 2).reshape(len(y), -1).to(self._dtype))
+            keys, values = state.memory_keys[index], state.memory_values[index]
+            query = self._query(y).to(keys.dtype).view(-1, state.width, y.size(1))  # (sentences, width, d_model)
+            if self._cross_core is not None:
+                rows = keys.permute(0, 3, 1, 2).flatten(2), values.transpose(1, 2).flatten(2)
+                heads, _ = self._cross_core(query, *rows, state.memory_mask == 0)
+            else:
+                scores = query.unflatten(-1, (self._heads, -1)).transpose(1, 2) @ keys + state.memory_mask
+                heads = (scores.softmax(dim=-1) @ values).transpose(1, 2)  # (sentences, width, heads, d_head)
+            return self._memory_output(heads.reshape(y.shape).to(y.dtype))
 
         def feed_forward(y: Tensor) -> Tensor:
-            return layer.outer(self._activation(layer.inner(y)))
+            return self._outer(self._activation(self._inner(y)))
 
-        sublayers = (attend_to_self, attend_to_memory, feed_forward)
-        for sublayer, norm in zip(sublayers, layer.norms, strict=True):
+        for sublayer, norm in zip((attend_to_self, attend_to_memory, feed_forward), self._norms, strict=True):
             x = x + sublayer(norm(x)) if self._norm_first else norm(x + sublayer(x))
         return x
-
-
-class _LayerWeights(NamedTuple):
-    """A decoder layer's weights as a step uses them."""
-
-    self_attention: PackedLinear
-    """To queries, scaled by 1 / sqrt(d_k), keys and values."""
-    self_output: PackedLinear
-    query: PackedLinear
-    """Of the encoder-decoder attention, scaled."""
-    memory: PackedLinear
-    """From the encoder's output to keys and values."""
-    memory_output: PackedLinear
-    inner: PackedLinear
-    outer: PackedLinear
-    norms: tuple[nn.LayerNorm, nn.LayerNorm, nn.LayerNorm]
-
-    @staticmethod
-    def of(layer: DecoderLayer, dtype: torch.dtype) -> _LayerWeights:
-        own, cross, feed_forward = layer.self_attention, layer.cross_attention, layer.feed_forward
-        residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
-        first, second, third = (packed(residual.norm, dtype) for residual in residuals)
-        scale = (own.query.out_features / own.num_heads) ** -0.5
-        return _LayerWeights(
-            self_attention=PackedLinear([own.query, own.key, own.value], dtype, scale),
-            self_output=PackedLinear([own.output], dtype),
-            query=PackedLinear([cross.query], dtype, scale),
-            memory=PackedLinear([cross.key, cross.value], dtype),
-            memory_output=PackedLinear([cross.output], dtype),
-            inner=PackedLinear([feed_forward.inner], dtype),
-            outer=PackedLinear([feed_forward.outer], dtype),
-            norms=(first, second, third),
-        )

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -13,63 +14,60 @@ import torch
 from torch import Tensor
 
 from headway.decoding.beam import BeamWatch, beam_search
-from headway.decoding.by_length import batches_by_length
+from headway.decoding.by_length import search_batches
 from headway.decoding.constrained_beams import ConstrainedBeams
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, TorchEngine, padded
-from headway.decoding.greedy_search import greedy
+from headway.decoding.greedy_search import greedy, sample
 from headway.decoding.options import Sampling, SearchOptions
-from headway.decoding.phrases import Demands
-from headway.decoding.sampling import sample
+from headway.decoding.phrases import RequiredPhrases
 from headway.decoding.searcher import Hypothesis
 from headway.decoding.shortlist import ShortlistEngine
 from headway.devices import return_freed_memory
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
-"""Sentences that are translated together, at most, and hypotheses of theirs (see docs/tried.md)."""
-TOKENS_PER_BATCH = 4096
-"""Padded source tokens that are translated together, at most."""
+"""Maximum batch size, in sentences and in hypotheses (see docs/tried.md)."""
 LENGTHS = 4
 """Sources are padded to a multiple of this length: oneDNN compiles its products for each shape, and keeps them."""
 GROWTH = 192 * 2**20
-"""Bytes that a process may grow by before `FreedMemory` gives back what is free."""
+"""Bytes that a process may grow by before `FreedMemory` returns free memory to the system."""
 
 Allowed = Callable[[np.ndarray], np.ndarray]
-"""Which target ids the translation of each source may have: source ids (sentences, length), padded -> bool (sentences,
-target vocabulary)."""
+"""Tells for each target id whether a translation may have it: source ids (sentences, length), padded -> bool
+(sentences, target vocabulary)."""
 
 
 class FreedMemory:
-    """Gives free memory back whenever the process has grown. Batches differ in their sizes, so free blocks rarely fit
-    the next ones, and without this the heap would grow for hours. Only Linux tells how large a process is."""
+    """Returns free memory to the system whenever the process has grown. Batches differ in size, so free blocks rarely
+    fit the next ones, and without this the heap would grow for hours. Does nothing outside of Linux."""
 
     def __init__(self) -> None:
         self._after = _resident()
 
     def bound(self) -> None:
-        """To be called after each batch: costs some microseconds, and some 30 ms where memory is given back."""
+        """Call this after each batch. It takes some microseconds, and some 30 ms where memory is returned."""
         if _resident() > self._after + GROWTH:
             return_freed_memory()
             self._after = _resident()
 
 
 class _Work(NamedTuple):
-    """Sources with what else a `Searcher` is given for each."""
+    """Sources and the other arguments of a `Searcher` for each of them."""
 
     sources: Sequence[list[int]]
     caps: Sequence[int]
     prefixes: Sequence[list[int]]
-    demands: Demands | None = None
+    required: RequiredPhrases | None = None
 
     def of(self, batch: list[int]) -> _Work:
         sources, caps = [self.sources[i] for i in batch], [self.caps[i] for i in batch]
-        return _Work(sources, caps, [self.prefixes[i] for i in batch], self.demands and self.demands.of(batch))
+        return _Work(sources, caps, [self.prefixes[i] for i in batch], self.required and self.required.of(batch))
 
     def needed(self, allowed: np.ndarray) -> np.ndarray:
         """The allowed ids and those of prefixes and phrases. (sources, target vocabulary) each"""
         for row, prefix in zip(allowed, self.prefixes, strict=True):
             row[prefix] = True
-        for row, phrases in zip(allowed, self.demands.phrases if self.demands else (), strict=False):
+        for row, phrases in zip(allowed, self.required.phrases if self.required else (), strict=False):
             row[[id_ for phrase in phrases for id_ in (*phrase.ids, *phrase.initial)]] = True
         return allowed
 
@@ -109,10 +107,10 @@ class TorchSearcher:
         options: SearchOptions,
         caps: Sequence[int],
         prefixes: Sequence[list[int]],
-        demands: Demands,
+        required: RequiredPhrases,
     ) -> list[list[Hypothesis]]:
-        work = _Work(sources, caps, prefixes, demands)
-        found = self._search(work, options, [max(options.beam_size, len(one) + 1) for one in demands.phrases])
+        work = _Work(sources, caps, prefixes, required)
+        found = self._search(work, options, [max(options.beam_size, len(one) + 1) for one in required.phrases])
         left = [i for i, hypotheses in enumerate(found) if not hypotheses]
         rest = work.of(left)
         for i, hypotheses in zip(left, self.search(rest.sources, options, rest.caps, rest.prefixes), strict=True):
@@ -122,11 +120,11 @@ class TorchSearcher:
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
         engine = self._engine
         scores: dict[int, float] = {}
-        for batch in _batches(range(len(sources)), lambda i: len(sources[i]) + len(targets[i]), SENTENCES_PER_BATCH):
+        lengths = [len(source) + len(target) for source, target in zip(sources, targets, strict=True)]
+        for batch in search_batches(range(len(sources)), lengths.__getitem__, SENTENCES_PER_BATCH):
             source = padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
             target = padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
-            totals = engine.score(source, target).sum(dim=1)  # (batch,)
-            scores.update(zip(batch, totals.tolist(), strict=True))
+            scores.update(zip(batch, engine.score(source, target).sum(dim=1).tolist(), strict=True))
         return [scores[i] for i in range(len(sources))]
 
     def _search(
@@ -137,10 +135,11 @@ class TorchSearcher:
         batches: list[list[int]] = []
         for width in sorted(set(widths)):
             alike = [i for i, other in enumerate(widths) if other == width]
-            batches += _batches(alike, lambda i: len(work.sources[i]), ROWS_PER_BATCH // width)
+            most = min(ROWS_PER_BATCH // width, SENTENCES_PER_BATCH)
+            batches += search_batches(alike, lambda i: len(work.sources[i]), most)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
-            wide = options if work.demands is None else replace(options, beam_size=widths[batch[0]])
+            wide = options if work.required is None else replace(options, beam_size=widths[batch[0]])
             hypotheses = self._search_batch(work.of(batch), wide, watch)
             self._after_batch()
             return hypotheses
@@ -154,12 +153,9 @@ class TorchSearcher:
                 with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
                     results = list(pool.map(search_batch, batches))
             finally:
-                torch.set_num_threads(cores)  # what the workers set is in part set for the whole process
-        found: list[list[Hypothesis]] = [[] for _ in widths]
-        for batch, hypotheses in zip(batches, results, strict=True):
-            for i, one in zip(batch, hypotheses, strict=True):
-                found[i] = one
-        return found
+                torch.set_num_threads(cores)  # the workers' setting is in part that of the whole process
+        found = dict(zip(chain(*batches), chain(*results), strict=True))
+        return [found[i] for i in range(len(widths))]
 
     def _search_batch(self, work: _Work, options: SearchOptions, watch: BeamWatch | None) -> list[list[Hypothesis]]:
         engine, shortlist = self._engine, None
@@ -171,11 +167,12 @@ class TorchSearcher:
             assert isinstance(engine, TorchEngine)
             engine = shortlist = ShortlistEngine(engine, work.needed(self._allowed(on_cpu.numpy())))
             prefixes = [shortlist.places(prefix) for prefix in work.prefixes]
-            work = work._replace(prefixes=prefixes, demands=work.demands and shortlist.demands(work.demands))
-        constraints = _constraints(work.prefixes, options.no_repeat_ngram)
+            work = work._replace(prefixes=prefixes, required=work.required and shortlist.required(work.required))
+        constraints = Constraints(work.prefixes, options.no_repeat_ngram)
         if options.beam_size == 1:
             found = [[hypothesis] for hypothesis in greedy(engine, rows, work.caps, constraints)]
         else:
+            beams = work.required and ConstrainedBeams.start(engine.bos_id, engine.eos_id, work.required, work.caps)
             found = beam_search(
                 engine,
                 rows,
@@ -184,7 +181,7 @@ class TorchSearcher:
                 n_best=options.n_best,
                 alpha=options.length_penalty,
                 constraints=constraints,
-                beams=work.demands and ConstrainedBeams.start(engine.bos_id, engine.eos_id, work.demands, work.caps),
+                beams=beams,
                 watch=watch,
             )
         if shortlist is not None:
@@ -192,8 +189,8 @@ class TorchSearcher:
         return found
 
     def _sample(self, rows: Tensor, work: _Work, options: SearchOptions, sampling: Sampling) -> list[list[Hypothesis]]:
-        """rows: the sources, (batch, source length). Each sample has a generator of its own, from the source's ids: the
-        same text with the same seed gives the same samples wherever it stands."""
+        """rows: the sources, (batch, source length). Each sample has its own generator, seeded by the source's ids:
+        the same text with the same seed gives the same samples wherever it stands."""
         count = options.n_best
         drawn = sample(
             self._engine,
@@ -201,30 +198,14 @@ class TorchSearcher:
             [cap for cap in work.caps for _ in range(count)],
             sampling,
             [np.random.default_rng([sampling.seed, number, *one]) for one in work.sources for number in range(count)],
-            _constraints([one for one in work.prefixes for _ in range(count)], options.no_repeat_ngram),
+            Constraints([one for one in work.prefixes for _ in range(count)], options.no_repeat_ngram),
         )
         of_source = (drawn[start : start + count] for start in range(0, len(drawn), count))
         return [sorted(some, key=lambda one: -one.score) for some in of_source]
 
 
-def _constraints(prefixes: Sequence[Sequence[int]], no_repeat_ngram: int) -> Constraints | None:
-    """None where nothing is constrained."""
-    return Constraints(prefixes, no_repeat_ngram) if any(prefixes) or no_repeat_ngram else None
-
-
-def _batches(numbers: Sequence[int], length_of: Callable[[int], int], most: int) -> list[list[int]]:
-    """The numbers in batches, longest first, at most so many in one."""
-    most = min(most, SENTENCES_PER_BATCH)
-    return batches_by_length(
-        numbers,
-        lambda i: (length_of(i) + 1,),
-        lambda count, longest: count <= most and count * longest[0] <= TOKENS_PER_BATCH,
-        longest_first=True,
-    )
-
-
 def _resident() -> int:
-    """Bytes of this process in memory; 0 where nobody tells."""
+    """Bytes of this process in memory; 0 if unknown."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -3,8 +3,8 @@
 from headway.errors import UserError
 
 try:
-    from headway.documents.parsing import Asked, Document, Drafts, Found, TextFormat, parse_document
+    from headway.documents import parsing
 except ImportError as error:
     raise UserError(f"{error.name} is not installed: pip install 'headway[documents]'") from None
 
-__all__ = ["Asked", "Document", "Drafts", "Found", "TextFormat", "parse_document"]
+__all__ = ["parsing"]

@@ -1,8 +1,7 @@
-"""What of a text or of HTML is words for the model, and what must come back unharmed: protected text, emoji, tags.
+"""Separates the words of a text or of HTML from the parts that must come back unharmed: protected text, emoji, tags.
 
-HTML comes in blocks of text, its tags kept as they stand. No tree is made: the markup is cut at its tags, and every
-piece but text comes back as it was. Python's own HTML parser can do that, too, but takes a second for 5,000 hostile
-characters.
+HTML is cut at its tags into blocks of text. No tree is made, and every piece but text comes back as it was. Python's
+own HTML parser can do that, too, but takes a second for 5,000 hostile characters.
 """
 
 import html
@@ -18,27 +17,29 @@ from headway.text.protected import Atom, Element, split_protected
 from headway.translator.placing import tag_pairs
 
 _EMOJI = regex.compile(
-    r"""
+    r"""(
     \p{Regional_Indicator}{2}
   | [0-9\#*] \uFE0F? \u20E3
   | (?! [©®™] ) \p{Extended_Pictographic} [\p{Emoji_Modifier}\uFE0F\U000E0020-\U000E007F]*
     (?: \u200D \p{Extended_Pictographic} [\p{Emoji_Modifier}\uFE0F]* )*
-    """,
+    )""",
     regex.VERBOSE,
 )
+
+
+escape = partial(html.escape, quote=False)
+"""Escapes text that is to stand in HTML."""
 
 
 def _names(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-escape = partial(html.escape, quote=False)
-"""Makes any text one that may stand in HTML."""
 VOID = _names("area base br col embed hr img input link meta param source track wbr")
 RAW = _names("script style textarea iframe xmp")
-"""Elements in which nothing is markup but their own end."""
+"""Elements that hold text without markup up to their end tag."""
 VERBATIM = _names("code pre svg math kbd samp var noscript template object") | RAW
-"""Elements whose inside isn't translated."""
+"""Elements whose content isn't translated."""
 
 _MARKUP = re.compile(
     r"""
@@ -61,7 +62,7 @@ BETWEEN_SENTENCES = _BLOCKS | _names(
     "noscript optgroup option plaintext script select style summary tbody td template textarea tfoot th thead title tr "
     "xmp"
 )
-"""Tags that end a sentence; any other one may stand inside."""
+"""Tags that end a sentence; any other tag may stand in one."""
 _ENDED_BY = {
     "p": _BLOCKS,
     "li": _names("li"),
@@ -71,30 +72,24 @@ _ENDED_BY = {
     **dict.fromkeys(("td", "th"), _names("td th tr tbody tfoot")),
     "tr": _names("tr tbody tfoot"),
 }
-"""Elements whose end tag may be left out, and the tags that end them then."""
+"""Elements whose end tag may be left out, and the tags that end them in that case."""
 _WALLS = _names("ul ol menu dl select table")
-"""Elements whose inside ends nothing outside."""
+"""Elements whose content ends no element around them."""
 
 
 def elements_of(text: str) -> Iterator[Element]:
-    """The text with its emoji and what is protected as atoms; joined again they are the text."""
+    """The text with its emoji and protected parts as atoms; joined again they are the text."""
     for element in split_protected(text):
         if isinstance(element, Atom):
             yield element
-            continue
-        end = 0
-        for match in _EMOJI.finditer(element):
-            if match.start() > end:
-                yield element[end : match.start()]
-            yield Atom(match.group(), match.group())
-            end = match.end()
-        if end < len(element):
-            yield element[end:]
+        else:
+            parts = enumerate(_EMOJI.split(element))
+            yield from (Atom(part, part) if place % 2 else part for place, part in parts if part)
 
 
 def blocks_of(text: str) -> list[str | list[Element]]:
     """The markup between blocks of text as it stands, and each block as its elements: text without entities, and tags
-    as atoms. Nothing is lost: tags, comments and whatever is no text are slices of the given one."""
+    as atoms. Nothing is lost: tags, comments and other markup are slices of the given text."""
     cutter = _Cutter()
     place = 0
     while match := _MARKUP.search(text, place):
@@ -113,8 +108,7 @@ def blocks_of(text: str) -> list[str | list[Element]]:
 
 
 def tag_name(atom: Atom) -> tuple[str, bool]:
-    """The name of a tag that begins or ends an element, empty for others, such as `<x/>`, and whether it is an end
-    tag."""
+    """The name of a tag that begins or ends an element, empty for `<x/>` and others, and whether it is an end tag."""
     tag = _MARKUP.fullmatch(atom.raw)
     name = (tag["name"] or "").lower() if tag else ""
     return ("" if name in VOID or _SELF_CLOSING.search(atom.raw) else name), bool(tag and tag["end"])
@@ -130,30 +124,28 @@ def _close_notes(block: list[Element]) -> None:
 
 
 class _Cutter:
-    """Collects the pieces; knows whether they are inside of an element that isn't translated."""
+    """Collects the pieces and tracks whether they are inside an element that isn't translated."""
 
     def __init__(self) -> None:
         self._block: list[Element] = []
-        """The block that is being filled, the last one."""
+        """The last block, which is being filled."""
         self.blocks: list[str | list[Element]] = [self._block]
         self._open: list[str] = []
-        """The element that isn't translated, and what in it keeps it from being ended: those of its name, and walls."""
+        """The element that isn't translated, then the elements in it that delay its end: of its name, or walls."""
         self._around: Counter[str] = Counter()
-        """The elements that are open outside of it."""
+        """The elements that are open around it."""
 
     @property
     def raw(self) -> str | None:
-        """The element that is open, where nothing in it is markup but its end."""
+        """The open element of `RAW`, if any."""
         return self._open[0] if self._open and self._open[0] in RAW else None
 
     def take_text(self, raw: str) -> None:
-        if not raw:
-            return
-        if self._open:
+        if self._open and raw:
             self._block.append(Atom(raw, "x"))
-            return
-        for one in elements_of(html.unescape(raw)):
-            self._block.append(replace(one, raw=escape(one.raw)) if isinstance(one, Atom) else one)
+        elif raw:
+            elements = elements_of(html.unescape(raw))
+            self._block += [replace(one, raw=escape(one.raw)) if isinstance(one, Atom) else one for one in elements]
 
     def take_markup(self, match: re.Match[str]) -> None:
         name = (match["name"] or "").lower()
@@ -172,11 +164,9 @@ class _Cutter:
     def _start(self, name: str, attributes: str) -> None:
         if len(self._open) == 1 and name in _ENDED_BY.get(self._open[0], ()):
             self._open.clear()
-        if not self._open and (name in VERBATIM or _is_verbatim(attributes)):
-            self._open.append(name)
-        elif not self._open:
+        if not self._open and name not in VERBATIM and not _is_verbatim(attributes):
             self._around[name] += 1
-        elif name == self._open[0] or name in _WALLS:
+        elif not self._open or name == self._open[0] or name in _WALLS:
             self._open.append(name)
 
     def _end(self, name: str) -> None:
@@ -187,11 +177,11 @@ class _Cutter:
             self._open and (name not in BETWEEN_SENTENCES or name == "p" or "table" in self._open)
         ):
             self._around[name] -= 1
-            self._open.clear()  # what is inside ends with what is around it
+            self._open.clear()  # an element that ends, ends the elements in it
 
 
 def _is_verbatim(attributes: str) -> bool:
-    """Whether they say that the element isn't translated."""
+    """Whether the attributes say that the element isn't translated."""
     found = [(match[1], match[2] or match[3] or match[4] or "") for match in _ATTRIBUTE.finditer(attributes.lower())]
-    classes = [value.split() for name, value in found if name == "class"]
-    return ("translate", "no") in found or any("notranslate" in one for one in classes)
+    is_class = any(name == "class" and "notranslate" in value.split() for name, value in found)
+    return is_class or ("translate", "no") in found

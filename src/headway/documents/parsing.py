@@ -5,8 +5,8 @@ translation beside the words that it was beside (`translator/placing.py`). Where
 are translated by themselves, so that everything comes back whatever the model does. Protected text in the middle, such
 as an address, is among the words: a translator keeps it.
 
-Nothing here calls a model. The caller asks one for the `wholes` of `Drafts`, then for the `runs`, and reads what is
-`joined`.
+Nothing here calls a model. The caller asks one for the `wholes` of `PendingDocuments`, then for the `runs`, and gets
+the documents `joined`.
 """
 
 import re
@@ -30,7 +30,9 @@ from headway.text.protected import (
     with_runs,
     without_stop,
 )
+from headway.translator.alignments import character_links
 from headway.translator.placing import Alignment, TagLayout, tag_pairs
+from headway.translator.translation import Translation
 
 TextFormat = Literal["text", "html"]
 Form = TypeVar("Form")
@@ -43,7 +45,7 @@ class Sentence:
 
     elements: list[Element]
     layout: TagLayout | None = None
-    """Form in which the model gets the whole sentence; None if it can get only its runs."""
+    """The whole sentence as the model gets it; None if the model can get only its runs."""
 
     @property
     def whole(self) -> str | None:
@@ -56,8 +58,8 @@ class Sentence:
         return runs_of(self.elements)
 
     def from_whole(self, translation: str, alignment: Alignment = (), prefix: int = 0) -> list[Element] | None:
-        """The translation with all atoms; None if some can't be placed. alignment: of the translation and
-        `whole`, which is preceded by `prefix` characters. A full stop is left out where a tag holds the end."""
+        """The translation with all atoms; None if some can't be placed. alignment: of the translation and `whole` after
+        `prefix` characters. The model's full stop is left out where a tag holds the end of the sentence."""
         if self.layout is None:
             return None
         if has_end("".join(one for one in self.elements if isinstance(one, str))) and not has_end(self.layout.plain):
@@ -65,7 +67,7 @@ class Sentence:
         return self.layout.placed(translation, alignment, prefix)
 
     def from_runs(self, translations: Sequence[str]) -> list[Element]:
-        """The same from the translations of its runs."""
+        """The translation made of those of its runs."""
         return with_runs(self.elements, translations)
 
 
@@ -75,7 +77,7 @@ class Document:
 
     format: TextFormat
     parts: list[str | Sentence] = field(default_factory=list)
-    """Sentences, and what stays as it stands."""
+    """Sentences, and text that stays as it stands."""
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -107,16 +109,14 @@ def parse_document(
         if isinstance(block, str):
             document.parts.append(block)
             continue
-        shown = "".join(one.stand_in if isinstance(one, Atom) else one for one in block)
-        marker = marker_length(shown, language)
-        ends = [marker + end for end in sentence_ends(shown[marker:], language)]
-        pieces = _cut(block, [marker, *ends] if marker else ends)
-        document.parts += map(document.shown, pieces.pop(0) if marker else [])
+        text = "".join(one.stand_in if isinstance(one, Atom) else one for one in block)
+        marker = marker_length(text, language)
+        marked, *pieces = _cut(block, [marker, *(marker + end for end in sentence_ends(text[marker:], language))])
+        document.parts += map(document.shown, marked)
         for elements in pieces:
             before, core, after = _trimmed(elements)
-            document.parts += map(document.shown, before)
-            document.parts += _readable_parts(core, document, is_readable) if core else []
-            document.parts += map(document.shown, after)
+            parts = _readable_parts(core, document, is_readable) if core else []
+            document.parts += [*map(document.shown, before), *parts, *map(document.shown, after)]
     return document
 
 
@@ -136,9 +136,8 @@ def _cut(elements: Sequence[Element], ends: Sequence[int]) -> list[list[Element]
 
 
 def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], list[Element]]:
-    """What is before the sentence, the sentence, what is after it. It goes from the first words to the last, or to the
-    punctuation that follows them, with the partners of the tags in it. Syntax that a translator keeps counts as
-    words."""
+    """Elements before the sentence, the sentence, and after it. The sentence goes from the first words to the last, or
+    to the punctuation after them, with the partners of its tags. Syntax that a translator keeps counts as words."""
     words = [place for place, one in enumerate(elements) if isinstance(one, str) and has_words(one)]
     if not words:
         return elements, [], []
@@ -162,14 +161,14 @@ def _trimmed(elements: list[Element]) -> tuple[list[Element], list[Element], lis
 def _readable_parts(
     elements: list[Element], document: Document, is_readable: Callable[[str], bool]
 ) -> list[str | Sentence]:
-    """One sentence; or, where the model can't read it as a whole, more of its parts."""
+    """One sentence; if the model can't read it as a whole, several of its parts."""
     spoken = with_protected(elements, lambda atom: atom.words is None)
     layout = TagLayout.of(spoken, tag_name)
     if layout is not None and is_readable(layout.plain):
         return [Sentence(spoken, layout)]
     runs: list[Element] = []
     for one in elements:
-        runs += [one] if isinstance(one, Atom) or not has_words(one) else _readable_runs(one, is_readable)
+        runs += [one] if isinstance(one, Atom) else _readable_runs(one, is_readable)
     if runs == elements:
         return [Sentence(elements)]
     parts: list[str | Sentence] = []
@@ -184,7 +183,7 @@ def _readable_parts(
 
 def _readable_runs(words: str, is_readable: Callable[[str], bool]) -> list[str]:
     """Words in pieces that the model can read, cut at the white space nearest to the middle, or in the middle."""
-    if len(words) < 2 or is_readable(words):
+    if len(words) < 2 or not has_words(words) or is_readable(words):
         return [words]
     middle = len(words) // 2
     spaces = [match.end() for match in re.finditer(r"\s+", words) if 0 < match.end() < len(words)]
@@ -192,23 +191,35 @@ def _readable_runs(words: str, is_readable: Callable[[str], bool]) -> list[str]:
     return _readable_runs(words[:place], is_readable) + _readable_runs(words[place:], is_readable)
 
 
-class Found(NamedTuple, Generic[Form]):
+class NBest(NamedTuple, Generic[Form]):
     """Translations of a sentence or of a document, as text or as elements."""
 
     texts: list[Form]
-    """Its translation, and others after it."""
+    """The best translation, and others after it."""
     truncated: bool
-    """Whether a translation was cut off because it came to be as long as the model allows."""
+    """Whether a translation was cut off because it reached the model's maximum length."""
     confidence: float | None = None
-    """How likely the first translation is acceptable; of a text, its least likely sentence. None: nobody asked, or a
-    sentence with words has none."""
+    """The probability that the first translation is acceptable; for a document, that of its least certain sentence.
+    None if it wasn't asked for, or a sentence with words has none."""
     out_of_domain: bool = False
     """Whether a sentence is unlike the text that the model was calibrated on."""
     alignments: Sequence[Alignment] = ()
     """Alignment of each of `texts`, if asked for."""
 
 
-class Asked(NamedTuple):
+def n_best_of(translation: Translation, *, aligned: bool) -> NBest[str]:
+    """A translation and its alternatives in the form that documents need."""
+    every = [translation, *translation.alternatives]
+    return NBest(
+        [one.text for one in every],
+        translation.stopped == "max_length",
+        translation.confidence,
+        bool(translation.out_of_domain),
+        [character_links(one.source_tokens, one.tokens, one.alignment) for one in every] if aligned else (),
+    )
+
+
+class SentenceRequest(NamedTuple):
     """A text to translate."""
 
     document: int
@@ -218,85 +229,78 @@ class Asked(NamedTuple):
     """Whether to return the alignments of its translations."""
 
 
-class Drafts:
-    """Documents, and their translations as far as they are known."""
+class PendingDocuments:
+    """Documents that are translated in two passes: whole sentences, then the runs of sentences that remain."""
 
     def __init__(self, documents: Sequence[Document], prefixes: Iterable[str] = repeat("")) -> None:
-        """prefixes: for each document, what stands before each of its sentences."""
+        """prefixes: for each document, the text in front of each of its sentences."""
         self._documents = documents
         numbered = enumerate(zip(documents, prefixes, strict=False))
         self._sentences = [(number, prefix, one) for number, (whole, prefix) in numbered for one in whole.sentences]
-        """Each with the number of its document, and what stands before it."""
-        self._found: list[Found[list[Element]] | None] = [None] * len(self._sentences)
+        self._translated: list[NBest[list[Element]] | None] = [None] * len(self._sentences)
 
     @property
-    def wholes(self) -> list[Asked]:
+    def wholes(self) -> list[SentenceRequest]:
         """Sentences to translate as a whole, the first pass."""
         return [
-            Asked(number, prefix + one.layout.plain, one.layout.needs_alignment)
+            SentenceRequest(number, prefix + one.layout.plain, one.layout.needs_alignment)
             for number, prefix, one in self._sentences
             if one.layout is not None
         ]
 
-    def take_wholes(self, found: Iterable[Found[str]]) -> None:
-        """found: one for each of `wholes`."""
+    def take_wholes(self, found: Iterable[NBest[str]]) -> None:
+        """Places the tags in the translations of `wholes`."""
         following = iter(found)
-        self._found = [
+        self._translated = [
             None if one.layout is None else _by_whole(one, next(following), len(prefix))
             for _, prefix, one in self._sentences
         ]
 
     @property
-    def runs(self) -> list[Asked]:
+    def runs(self) -> list[SentenceRequest]:
         """Words between tags to translate by themselves, the second pass: those of sentences whose tags can't be placed
         in the translation of the whole, or that the model can't read as a whole."""
         return [
-            Asked(number, prefix + run.strip())
-            for (number, prefix, sentence), known in zip(self._sentences, self._found, strict=True)
+            SentenceRequest(number, prefix + run.strip())
+            for (number, prefix, sentence), known in zip(self._sentences, self._translated, strict=True)
             if known is None
             for run in sentence.runs
         ]
 
-    def take_runs(self, found: Iterable[Found[str]]) -> None:
-        """found: one for each of `runs`."""
+    def joined(self, found: Iterable[NBest[str]], n_best: int = 1) -> list[NBest[str]]:
+        """Each document with the best translation of each sentence, with the second of each, and so on; each text once.
+        found: the translations of `runs`."""
         following = iter(found)
-        self._found = [
-            known or _by_runs(sentence, [next(following) for _ in sentence.runs])
-            for (*_, sentence), known in zip(self._sentences, self._found, strict=True)
-        ]
-
-    def joined(self, n_best: int = 1) -> list[Found[str]]:
-        """Each document, once all is taken: with the best translation of each sentence, with the second of each, and so
-        on; each text once."""
-        assert None not in self._found, "wholes and runs are to be taken first"
-        known = iter([one for one in self._found if one is not None])
+        translated = iter(
+            [
+                known or _by_runs(sentence, [next(following) for _ in sentence.runs])
+                for (*_, sentence), known in zip(self._sentences, self._translated, strict=True)
+            ]
+        )
         answers = []
         for document in self._documents:
-            sentences = [next(known) for _ in document.sentences]
-            texts = [
-                document.joined([one.texts[min(number, len(one.texts) - 1)] for one in sentences])
-                for number in range(n_best)
-            ]
-            answers.append(Found(list(dict.fromkeys(texts)), *_together(sentences)))
+            sentences = [next(translated) for _ in document.sentences]
+            ranked = ([one.texts[min(rank, len(one.texts) - 1)] for one in sentences] for rank in range(n_best))
+            answers.append(NBest(list(dict.fromkeys(map(document.joined, ranked))), *_together(sentences)))
         return answers
 
 
-def _by_whole(sentence: Sentence, found: Found[str], prefix: int) -> Found[list[Element]] | None:
-    """None if no translation has a place for each tag. prefix: characters before the sentence in the text asked for."""
+def _by_whole(sentence: Sentence, found: NBest[str], prefix: int) -> NBest[list[Element]] | None:
+    """The translation of a whole sentence after `prefix` characters; None if none has a place for each tag."""
     aligned = zip(found.texts, found.alignments or repeat(()), strict=False)
     placed = [sentence.from_whole(text, alignment, prefix) for text, alignment in aligned]
     translations = [one for one in placed if one is not None]
-    return Found(translations, *found[1:4]) if translations else None
+    return NBest(translations, *found[1:4]) if translations else None
 
 
-def _by_runs(sentence: Sentence, found: Sequence[Found[str]]) -> Found[list[Element]]:
+def _by_runs(sentence: Sentence, found: Sequence[NBest[str]]) -> NBest[list[Element]]:
     translations = [sentence.from_runs(each) for each in zip(*(one.texts for one in found), strict=False)]
     with_words = [one for run, one in zip(sentence.runs, found, strict=True) if runs_of(split_protected(run))]
-    return Found(translations, *_together(with_words))
+    return NBest(translations, *_together(with_words))
 
 
-def _together(parts: Sequence[Found[Form]]) -> tuple[bool, float | None, bool]:
-    """What is said of several parts with words as one: `truncated`, `confidence` and `out_of_domain`."""
+def _together(parts: Sequence[NBest[Form]]) -> tuple[bool, float | None, bool]:
+    """`truncated`, `confidence` and `out_of_domain` of several parts with words as one."""
     known = [one.confidence for one in parts if one.confidence is not None]
     confidence = min(known) if known and len(known) == len(parts) else None
     return any(one.truncated for one in parts), confidence, any(one.out_of_domain for one in parts)

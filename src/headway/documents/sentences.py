@@ -1,9 +1,10 @@
 """Ends of the sentences in a block, and the list marker before the first one.
 
-sentencex finds the ends. Corrected here: a dot after a number ends no sentence within a date in figures, nor where the
-language writes ordinal numbers with it.
+sentencex finds the ends. This module corrects them: a dot after a number ends no sentence within a date in figures, nor
+in languages that write ordinal numbers with it.
 """
 
+from contextlib import suppress
 from functools import cache
 from itertools import accumulate
 
@@ -60,7 +61,7 @@ _MARKER = regex.compile(
 )
 """One list marker, or the sign of a heading or a quotation, with the white space around it."""
 _TIGHT = regex.compile(rf"{_BLANK}*+\d{{1,3}}\.(?=[\p{{Lu}}\p{{Lo}}])")
-"""A number before the first word, where no ordinal number is written like that."""
+"""A number before the first word, in languages that write no ordinal numbers with a dot."""
 _LONE = regex.compile(rf"[\W_]*+(?:\d{{1,3}}\p{{L}}?|(?![\p{{Han}}\p{{Hangul}}{_KANA}])\p{{L}}\p{{M}}*)[.．।]{_BLANK}*")
 """A number or an initial, which is no sentence by itself."""
 _CLOSING = regex.compile(r"(?<=\S)\s++\#{2,6}\s*+\Z")
@@ -88,22 +89,20 @@ def sentence_ends(block: str, language: str) -> list[int]:
     for end in _ends(block, main):
         while dates and end > dates[0][1] and block[dates[0][1] : end].strip():
             dates.pop(0)
-        if end < len(block) and (
-            (dates and end > dates[0][0])
-            or _LONE.fullmatch(block, start, end)
-            or _ends_in_ordinal(block, start, end, main)
+        in_date = dates and end > dates[0][0]
+        if end == len(block) or not (
+            in_date or _LONE.fullmatch(block, start, end) or _ends_in_ordinal(block, start, end, main)
         ):
-            continue
-        ends.append(end)
-        start = end
+            ends.append(end)
+            start = end
     closing = _CLOSING.search(block)
     return sorted({*ends, closing.start()}) if closing else ends
 
 
 def _ends(block: str, language: str) -> list[int]:
     """The ends of sentences that sentencex finds."""
-    # It panics at a white space of several bytes after an initial, as in "Plan B .", and prints where. A line break
-    # would end a sentence, and an invisible character goes for a letter.
+    # Without `visible` it would panic at a white space of several bytes after an initial, as in "Plan B .", end a
+    # sentence at a line break, and take an invisible character for a letter.
     starts = [*(start for start, _ in visible_spans(block)), len(block)]
     try:
         segments: list[str] = list(sentencex.segment(language, visible(block)))  # type: ignore[attr-defined]
@@ -115,7 +114,7 @@ def _ends(block: str, language: str) -> list[int]:
 
 
 def _ends_in_ordinal(block: str, start: int, end: int, language: str) -> bool:
-    """Whether block[start:end] ends in a number that the next word goes on with."""
+    """Whether block[start:end] ends in a number that belongs to the next word."""
     start = max(start, end - 40)
     return language in ORDINAL_DOT and bool(
         _ORDINAL.search(block, start, end) or (block[end].islower() and _NUMBER.search(block, start, end))
@@ -129,18 +128,14 @@ def _days(language: str) -> regex.Pattern[str]:
     main = read_code(language).language
     forms: set[str] = set()
     for code in (main, f"{main}_Latn", language.replace("-", "_")) if main in ORDINAL_DOT else ():
-        try:
-            months = Locale.parse(code).months
-        except (UnknownLocaleError, ValueError):
-            continue
-        for contexts in months.values():
-            for name in contexts.get("wide", {}).values():
-                stem, letters = name, 1  # as in Oktobers
-                if name.islower():
-                    stem, letters = name[: 3 if len(name) < 6 else 4], len(name)
-                forms |= {rf"(?i:{regex.escape(name)})\b", rf"{regex.escape(stem)}\p{{L}}{{0,{letters}}}\b"}
-            for name in contexts.get("abbreviated", {}).values():
-                forms.add(rf"(?i:{regex.escape(name.rstrip('.'))})(?:\.|\s+\d|\s*\Z)")
-    if not forms:
-        return regex.compile(r"(?!)")
-    return regex.compile(rf"\d{{1,2}}\.\s*(?:{'|'.join(sorted(forms))}|(?:\p{{Ll}}+|[-–])\s*\d{{1,2}}\.)")
+        with suppress(UnknownLocaleError, ValueError):
+            for contexts in Locale.parse(code).months.values():
+                for name in contexts.get("wide", {}).values():
+                    stem, letters = name, 1  # as in Oktobers
+                    if name.islower():
+                        stem, letters = name[: 3 if len(name) < 6 else 4], len(name)
+                    forms |= {rf"(?i:{regex.escape(name)})\b", rf"{regex.escape(stem)}\p{{L}}{{0,{letters}}}\b"}
+                for name in contexts.get("abbreviated", {}).values():
+                    forms.add(rf"(?i:{regex.escape(name.rstrip('.'))})(?:\.|\s+\d|\s*\Z)")
+    any_form = "|".join(sorted(forms))
+    return regex.compile(rf"\d{{1,2}}\.\s*(?:{any_form}|(?:\p{{Ll}}+|[-–])\s*\d{{1,2}}\.)" if forms else r"(?!)")

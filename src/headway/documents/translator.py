@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
-from headway.documents.parsing import Asked, Drafts, Found, TextFormat, parse_document
+from headway.documents.parsing import NBest, PendingDocuments, SentenceRequest, TextFormat, n_best_of, parse_document
 from headway.errors import UserError
 from headway.text.characters import as_texts
-from headway.translator.alignments import character_links
 from headway.translator.glossary import Glossary
-from headway.translator.translation import TranslatedDocument, Translation
+from headway.translator.translation import TranslatedDocument
 from headway.translator.translator import Translator
 
 
@@ -27,8 +26,8 @@ def translate_document(
     For a model with several target languages the text begins with a tag, as in `translate`. Needs the extra
     `documents`. Raises UserError.
     """
-    given: dict[str, Any] = {"format": format, "beam_size": beam_size, "n_best": n_best, "glossary": glossary}
-    return translate_documents(translator, [text], **given)[0]
+    options: dict[str, Any] = {"format": format, "beam_size": beam_size, "n_best": n_best, "glossary": glossary}
+    return translate_documents(translator, [text], **options)[0]
 
 
 def translate_documents(
@@ -58,24 +57,12 @@ def translate_documents(
         )
         prefixes.append(prefix)
 
-    def found(asked: Sequence[Asked]) -> list[Found[str]]:
+    def found(asked: Sequence[SentenceRequest]) -> list[NBest[str]]:
         every = translator.translate([one.text for one in asked], n_best=n_best, glossary=glossary, **search)
         translator.texts.align_together([one for part, one in zip(asked, every, strict=True) if part.aligned])
-        return [found_in(one, aligned=part.aligned) for part, one in zip(asked, every, strict=True)]
+        return [n_best_of(one, aligned=part.aligned) for part, one in zip(asked, every, strict=True)]
 
-    drafts = Drafts(documents, prefixes)
-    drafts.take_wholes(found(drafts.wholes))
-    drafts.take_runs(found(drafts.runs))
-    return [TranslatedDocument(whole.texts[0], whole.texts[1:], whole.truncated) for whole in drafts.joined(n_best)]
-
-
-def found_in(translation: Translation, *, aligned: bool) -> Found[str]:
-    """The translation in the form that documents need."""
-    every = [translation, *translation.alternatives]
-    return Found(
-        [one.text for one in every],
-        translation.stopped == "max_length",
-        translation.confidence,
-        bool(translation.out_of_domain),
-        [character_links(one.source_tokens, one.tokens, one.alignment) for one in every] if aligned else (),
-    )
+    pending = PendingDocuments(documents, prefixes)
+    pending.take_wholes(found(pending.wholes))
+    joined = pending.joined(found(pending.runs), n_best)
+    return [TranslatedDocument(whole.texts[0], whole.texts[1:], whole.truncated) for whole in joined]

@@ -1,4 +1,4 @@
-"""What happened inside a translation."""
+"""Looking inside a translation: its record, attention maps, measures of heads, what-ifs and analyses."""
 
 from typing import TYPE_CHECKING
 

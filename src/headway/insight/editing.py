@@ -8,7 +8,7 @@ model whose earlier tokens see later ones needs an engine of its own, which cach
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +33,9 @@ def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
             model.target_positions = NoPositions(model.target_embedding.weight)
         elif isinstance(edit, LookAheadOff):
             for attention in every["decoder"]:
-                attention.register_forward_pre_hook(_without_mask, with_kwargs=True)
+                attention.register_forward_pre_hook(
+                    lambda _, inputs, named: (inputs[:3], {**named, "mask": None}), with_kwargs=True
+                )
         elif isinstance(edit, ScalingOff):
             for attention in (one for layers in every.values() for one in layers):
                 factor, query = math.sqrt(attention.query.out_features / attention.num_heads), attention.query
@@ -60,11 +62,6 @@ class NoPositions(nn.Module):
     def forward(self, length: int, start: int = 0) -> Tensor:
         """-> (length, d_model)"""
         return self.zero.expand(length, -1)
-
-
-def _without_mask(_: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A hook for an attention: the mask, its fourth input, is left out."""
-    return inputs[:3], {**named, "mask": None}
 
 
 def _switch_off(layers: Sequence[MultiHeadAttention], edit: HeadOff) -> None:

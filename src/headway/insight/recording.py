@@ -5,7 +5,7 @@ inputs and outputs, and the core of attention is replaced by a twin that reports
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -91,7 +91,17 @@ def record_pass(
     recording_copy(model, seen.__setitem__)(*ids)
     if rereads:
         seen["logits"] = prefix_logits(model, *ids)
-    return _arrays(seen)
+    arrays: dict[str, NDArray[Any]] = {}
+    known: dict[tuple[int, tuple[int, ...]], NDArray[Any]] = {}
+    for name, tensor in seen.items():
+        one = tensor if name.endswith("_positions") else tensor[0]
+        if name.endswith(".mask"):
+            one = one[0].expand(seen[f"{name.removesuffix('mask')}scores"].shape[-2:])  # alike for all heads
+        key = (one.data_ptr(), tuple(one.shape))  # all of them are alive, so that no memory is used twice
+        if key not in known:
+            known[key] = (one if one.dtype == torch.bool else one.float()).cpu().numpy()
+        arrays[name] = known[key]
+    return arrays
 
 
 class _RecordedAttention(nn.Module):
@@ -119,17 +129,3 @@ class _RecordedAttention(nn.Module):
         for name, tensor in {**of_scores, "queries": query, "keys": key, "values": value, "heads": heads}.items():
             self.record(f"{self.name}.{name}", tensor)
         return join_heads(heads), weights if return_weights else None
-
-
-def _arrays(seen: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
-    arrays: dict[str, NDArray[Any]] = {}
-    known: dict[tuple[int, tuple[int, ...]], NDArray[Any]] = {}
-    for name, tensor in seen.items():
-        one = tensor if name.endswith("_positions") else tensor[0]
-        if name.endswith(".mask"):
-            one = one[0].expand(seen[f"{name.removesuffix('mask')}scores"].shape[-2:])  # alike for all heads
-        key = (one.data_ptr(), tuple(one.shape))  # all of them are alive, so that no memory is used twice
-        if key not in known:
-            known[key] = (one if one.dtype == torch.bool else one.float()).detach().cpu().numpy()
-        arrays[name] = known[key]
-    return arrays

@@ -84,7 +84,7 @@ class EncoderGraph(nn.Module):
         -> keys and values, (layers, rows, source length, d_model) each"""
         x = self.embedding(source) + self.positions[: source.size(1)]
         memory = self.encoder(x, padding_mask(source, self.pad_id))
-        keys, values = zip(*(attention.remember(memory) for attention in self.attentions), strict=True)
+        keys, values = zip(*(attention.project_memory(memory) for attention in self.attentions), strict=True)
         return torch.stack(keys), torch.stack(values)
 
 
@@ -112,13 +112,13 @@ class DecoderGraph(nn.Module):
         for index, layer in enumerate(self.decoder.layers):
 
             def attend_to_self(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
-                key, value = layer.self_attention.remember(y)
+                key, value = layer.self_attention.project_memory(y)
                 new_keys.append(torch.cat([keys[index], key], dim=1))
                 new_values.append(torch.cat([values[index], value], dim=1))
-                return layer.self_attention.ask(y, new_keys[-1], new_values[-1])[0]
+                return layer.self_attention.attend_to(y, new_keys[-1], new_values[-1])[0]
 
             def attend_to_memory(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
-                return layer.cross_attention.ask(y, memory_keys[index], memory_values[index], mask)[0]
+                return layer.cross_attention.attend_to(y, memory_keys[index], memory_values[index], mask)[0]
 
             x = layer.self_residual(x, attend_to_self)
             x = layer.cross_residual(x, attend_to_memory)

@@ -1,1 +1,1 @@
-"""What is there for speed alone. Each piece has a readable twin, and a test holds the two equal."""
+"""Code that exists only for speed. Tests compare each kernel with readable code."""

@@ -1,8 +1,8 @@
-"""The fused body of `headway.model.attend`: torch's own kernel, and for bf16 on CPU, at the lengths of sentences, plain
-products around torch's softmax.
+"""The fused form of `headway.model.attend`: torch's own kernel, or for bf16 on CPU, at the lengths of sentences, plain
+products around torch's softmax, which are several times faster, above all backward.
 
-There the fused kernel is several times slower, above all backward. Scale and mask are part of the product of queries
-and keys. torch's softmax of rows that don't fill vector registers is slow, so keys are padded (see docs/tried.md).
+Scale and mask are part of the product of queries and keys. torch's softmax is slow on rows that don't fill vector
+registers, so keys are padded (docs/tried.md).
 """
 
 import math
@@ -15,9 +15,9 @@ from torch.nn import functional as F
 from headway.kernels.dropout import dropout as apply_dropout
 
 LONGEST_PLAIN = 256
-"""Keys up to which plain products are the faster on CPU."""
+"""Number of keys up to which plain products are faster on CPU."""
 REGISTER = 16
-"""Floats that a processor's vector register holds; weights are computed for multiples of it."""
+"""Floats in a processor's vector register; weights are computed for multiples of it."""
 
 
 def fused_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
@@ -43,7 +43,7 @@ def _plain_is_faster(query: Tensor, key: Tensor) -> bool:
 
 
 class _Scores(torch.autograd.Function):
-    """query key^T * scale where the mask is True, about the least number there is elsewhere. (..., query, key)"""
+    """query key^T * scale where the mask is True, about the least number of the type elsewhere. (..., query, key)"""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> Tensor:

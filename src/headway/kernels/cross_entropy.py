@@ -1,4 +1,4 @@
-"""The output layer and the cross-entropy of its logits in one walk, in less time and memory than torch's two."""
+"""The output layer and the cross-entropy of its logits in one pass, in less time and memory than torch's two."""
 
 from itertools import repeat
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 CHUNK, ACCELERATOR_CHUNK = 2**20, 2**26
-"""Logits that are looked at together: on CPU as many as stay in the cache."""
+"""Logits of a chunk: on CPU as many as stay in the cache."""
 
 
 def output_cross_entropy(
@@ -39,7 +39,7 @@ def output_cross_entropy(
 
 
 class _OutputCrossEntropy(torch.autograd.Function):
-    """With p = softmax(logits) and the smoothed target q, the loss of a token is log sum exp(logits) - q . logits, and
+    """The loss of a token, with p = softmax(logits) and the smoothed target q, is log sum exp(logits) - q . logits, and
     its gradient with respect to the logits p - q. Both come from one walk over the logits, a few rows at a time while
     they are in the cache; of all that is as large as the logits only this gradient is kept, in the type of `hidden`.
     """

@@ -1,8 +1,8 @@
-"""Dropout (section 5.4) that is cheap on CPU.
+"""Dropout (section 5.4) that is cheap on CPU; other devices use torch's own.
 
-torch draws one random number for each element there, a fifth of a whole training step. Here four elements share one
-draw of 64 bits, 16 each, of which 15 decide, so that a probability is exact to 2^-15; and elements are zeroed by
-integers, all bits or none, which costs a third of a product with ones and zeros. Other devices use torch's own.
+torch draws a random number for each element, which takes a fifth of a training step. Here four elements share a draw of
+64 bits, 15 for each, so a probability is exact to 2^-15. Elements are zeroed by integer masks, which cost a third of a
+product with ones and zeros.
 """
 
 from typing import Any

@@ -8,11 +8,8 @@ BLOCK = 64
 
 
 def likeliest(log_probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """As `torch.topk`: the largest values of each row, best first, and their ids; both (rows, count).
-
-    The `count` largest of a row are in the `count` blocks with the largest maxima, and
-    maxima of whole blocks are cheap.
-    """
+    """The largest values of each row, best first, and their ids, like `torch.topk`; both (rows, count). They are in the
+    `count` blocks with the largest maxima, and maxima of whole blocks are cheap."""
     vocabulary = log_probabilities.size(1)
     blocks = vocabulary // BLOCK
     if blocks <= 2 * count:

@@ -1,8 +1,8 @@
-"""Linear layers for using a model, not for training it: their weights lie in memory as the processor wants them.
+"""Linear layers for using a model, not for training it, with weights packed for the processor.
 
-On CPU torch's own linear layers lay the weights out anew in each call, and multiply fp32 with MKL, which runs at half
-the speed of a processor that isn't Intel's. oneDNN, which is a part of torch, does neither when it gets the weights
-beforehand: 2.3 times the speed in fp32 on an AMD EPYC, and twice in bf16 where there are few rows (docs/tried.md).
+On CPU torch's own linear layers rearrange the weights in each call, and multiply fp32 with MKL, which is slow on
+processors that aren't Intel's. oneDNN, a part of torch, takes packed weights: 2.3 times the speed in fp32 on an AMD
+EPYC, and twice in bf16 with few rows (docs/tried.md).
 """
 
 import copy
@@ -19,16 +19,23 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 class PackedLinear(nn.Module):
-    """x W^T + b, of one linear layer, or of several with the same input, their outputs one after the other; their
-    weights as they are now. Packed weights stay in their process, on their device: nothing can copy them."""
+    """x W^T + b of one linear layer, or of several with the same input, their outputs one after the other. The weights
+    are those of this moment. Packed weights can't be copied or moved."""
 
-    def __init__(self, layers: Sequence[nn.Linear], dtype: torch.dtype, scale: float = 1.0) -> None:
-        """`scale` is a factor of the first layer's outputs."""
+    def __init__(
+        self, layers: Sequence[nn.Module], dtype: torch.dtype, scale: float = 1.0, rows: Tensor | None = None
+    ) -> None:
+        """`scale` is a factor of the first layer's outputs; `rows` are the outputs that are wanted, by default all."""
         super().__init__()
-        weight = _joined([layer.weight for layer in layers], dtype, scale)
-        biases = [layer.bias for layer in layers if layer.bias is not None]
-        assert len(biases) in (0, len(layers))
-        self._bias: Tensor | None = _joined(biases, dtype, scale) if biases else None
+        weights, biases = zip(*map(_weight_and_bias, layers), strict=True)
+        weight, bias = (
+            None if tensors[0] is None else torch.cat([tensors[0] * scale, *tensors[1:]]).detach().to(dtype)
+            for tensors in (weights, biases)
+        )
+        if rows is not None:
+            weight, bias = (None if tensor is None else tensor[rows] for tensor in (weight, bias))
+        assert weight is not None
+        self._bias: Tensor | None = bias
         self._packed = _can_be_packed(weight)
         self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self._packed else weight
 
@@ -39,9 +46,17 @@ class PackedLinear(nn.Module):
         return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
 
 
-def _joined(tensors: Sequence[Tensor], dtype: torch.dtype, scale: float) -> Tensor:
-    first, *others = (tensor.detach() for tensor in tensors)
-    return torch.cat([first * scale, *others]).to(dtype)
+@torch.no_grad()
+def _weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
+    """The weight and bias of a linear layer. A module in its place, such as a layer with an adapter, is evaluated: its
+    output at 0 is the bias, and those at the unit vectors are the columns of the weight."""
+    if type(layer) is nn.Linear:
+        return layer.weight, layer.bias
+    inner = next(module for module in layer.modules() if isinstance(module, nn.Linear))
+    unit = torch.eye(inner.in_features, dtype=inner.weight.dtype, device=inner.weight.device)
+    copied = copy.deepcopy(layer).eval()
+    bias = copied(torch.zeros_like(unit[:1]))
+    return (copied(unit) - bias).T, bias[0]
 
 
 def _can_be_packed(weight: Tensor) -> bool:
@@ -54,11 +69,11 @@ def _can_be_packed(weight: Tensor) -> bool:
 
 
 def packed(module: Module, dtype: torch.dtype) -> Module:
-    """A copy of the module for using it, in `dtype`, each linear layer below it packed, and without dropout."""
+    """A copy of the module in `dtype` for using it: without dropout, and with its linear layers packed."""
     copied = copy.deepcopy(module).to(dtype).eval()
     for parent in list(copied.modules()):
         for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Linear):
+            if type(child) is nn.Linear:
                 setattr(parent, name, PackedLinear([child], dtype))
             elif isinstance(child, Dropout):
                 setattr(parent, name, nn.Identity())

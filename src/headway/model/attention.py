@@ -1,10 +1,9 @@
 """Scaled dot-product attention (equation 1, Figure 2 left) and multi-head attention (section 3.2.2, Figure 2 right).
 
-`attend` has two bodies with one meaning: a few readable lines that return the weights, and a fused one for when nobody
-asks for them. Differs from the paper in that every projection has a bias, as in all common code.
+`attend` has two equivalent implementations: a few readable lines that return the weights, and a fused kernel where only
+the output is wanted. Differs from the paper in that every projection has a bias, as in all common code.
 
-Shapes, here and everywhere: batch, heads, query = positions that ask, key = positions that answer,
-d_head = d_model / num_heads.
+Shapes, here and everywhere: batch, heads, query positions, key positions, d_head = d_model / num_heads.
 """
 
 import math
@@ -64,8 +63,8 @@ def join_heads(x: Tensor) -> Tensor:
 class ScaledDotProductAttention(nn.Module):
     """Equation 1 for all heads at once: what multi-head attention does between its projections. It has no parameters.
 
-    Another scheme of attention is another module in its place (docs/architecture.md). `decoding/step.py` has its own,
-    for one position.
+    Another scheme of attention is another module in its place (docs/architecture.md); search calls it, too. For this
+    one, `decoding/step.py` has a faster form for one position.
     """
 
     def __init__(self, num_heads: int, dropout: float = 0.0) -> None:
@@ -114,14 +113,14 @@ class MultiHeadAttention(nn.Module):
         """
         return self._output(self.query(query), self.key(key), self.value(value), mask, return_weights)
 
-    def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of a memory, for `ask`. (batch, key, d_model) -> the same shape each"""
+    def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """The keys and values of a memory, for `attend_to`. (batch, key, d_model) -> the same shape each"""
         return self.key(memory), self.value(memory)
 
-    def ask(
+    def attend_to(
         self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """`forward` with keys and values that were made before, by `remember`."""
+        """`forward` with keys and values that `project_memory` gave before."""
         return self._output(self.query(query), keys, values, mask, return_weights)
 
     def _output(

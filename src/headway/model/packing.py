@@ -1,8 +1,5 @@
-"""Packed batches: several sentences share a row, one after the other, so that hardly any place is padding.
-
-Every block but attention works on single places and needs no change. Attention is kept within a sentence by its mask,
-and positions are counted from each sentence's own beginning.
-"""
+"""Packed batches: several sentences share a row, one after the other, so that hardly any place is padding. A mask keeps
+attention within a sentence, and positions are counted from each sentence's own beginning."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ class Packed:
     sentences: Tensor
     """The number of each place's sentence in its row, from 1; 0: padding."""
     positions: Tensor
-    """Of each token in its sentence, from 0."""
+    """The place of each token in its sentence, from 0."""
     longest: int
     """Tokens of the longest sentence."""
 

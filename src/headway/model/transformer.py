@@ -19,20 +19,11 @@ class Encoder(nn.Module):
     """A stack of encoder layers on plain floats; knows no vocabulary. `options` are those of `EncoderLayer`."""
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        num_layers: int,
-        dropout: float = 0.1,
-        *,
-        norm: Norm = "post",
-        **options: Any,
+        self, d_model: int, num_heads: int, d_ff: int, num_layers: int, *, norm: Norm = "post", **options: Any
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            EncoderLayer(d_model, num_heads, d_ff, dropout, norm=norm, **options) for _ in range(num_layers)
-        )
+        layers = (EncoderLayer(d_model, num_heads, d_ff, norm=norm, **options) for _ in range(num_layers))
+        self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -46,20 +37,11 @@ class Decoder(nn.Module):
     """A stack of decoder layers on plain floats; knows no vocabulary. `options` are those of `DecoderLayer`."""
 
     def __init__(
-        self,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        num_layers: int,
-        dropout: float = 0.1,
-        *,
-        norm: Norm = "post",
-        **options: Any,
+        self, d_model: int, num_heads: int, d_ff: int, num_layers: int, *, norm: Norm = "post", **options: Any
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            DecoderLayer(d_model, num_heads, d_ff, dropout, norm=norm, **options) for _ in range(num_layers)
-        )
+        layers = (DecoderLayer(d_model, num_heads, d_ff, norm=norm, **options) for _ in range(num_layers))
+        self.layers = nn.ModuleList(layers)
         self.norm = nn.LayerNorm(d_model) if norm == "pre" else nn.Identity()
 
     def forward(
@@ -119,24 +101,20 @@ class Transformer(nn.Module):
             self.output.weight = self.target_embedding.weight
         if config.share_embeddings == "all":
             self.source_embedding.weight = self.target_embedding.weight
-        self._initialise()
+        for parameter in self.parameters():  # Xavier for every matrix; the paper names no initialisation
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
 
     def extra_repr(self) -> str:
         """The number of parameters, in the module's `repr`."""
         return f"{sum(parameter.numel() for parameter in self.parameters()):,} parameters"
-
-    def _initialise(self) -> None:
-        """Xavier for every matrix; the paper names no initialisation."""
-        for parameter in self.parameters():
-            if parameter.dim() > 1:
-                nn.init.xavier_uniform_(parameter)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """source: (batch, source length), target: (batch, target length) -> logits (batch, target length, vocab)"""
         return self.output(self.hidden_states(source, target))
 
     def hidden_states(self, source: Tensor, target: Tensor) -> Tensor:
-        """What the output layer makes logits of. source: (batch, source length), target: (batch, target length)
+        """The input of the output layer. source: (batch, source length), target: (batch, target length)
         -> (batch, target length, d_model)"""
         source_mask = padding_mask(source, self.config.pad_id)
         memory = self.encode(source, source_mask)
@@ -166,11 +144,11 @@ class Transformer(nn.Module):
         return self.decoder(self.embed_target(target), memory, target_mask, memory_mask)
 
     def embed_source(self, source: Tensor) -> Tensor:
-        """What the encoder reads: embeddings plus positions. (batch, length) -> (batch, length, d_model)"""
+        """The input of the encoder: embeddings plus positions. (batch, length) -> (batch, length, d_model)"""
         return self.embedding_dropout(self.source_embedding(source) + self.source_positions(source.size(1)))
 
     def embed_target(self, target: Tensor) -> Tensor:
-        """What the decoder reads. (batch, length) -> (batch, length, d_model)"""
+        """The input of the decoder. (batch, length) -> (batch, length, d_model)"""
         return self.embedding_dropout(self.target_embedding(target) + self.target_positions(target.size(1)))
 
 

@@ -93,7 +93,7 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
 
 
 def plain(value: Any) -> Any:
-    """As JSON: small records as objects without their arrays, numbers with six digits; None for what isn't finite."""
+    """A value as JSON: records as objects without their arrays, numbers with six digits; None if not finite."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, BaseModel):
@@ -119,13 +119,14 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
             yield name, _entry("float32", record.arrays[name].astype("<f4"))
         return
     analyses, sums = dict(record.analyses.arrays()), dict(_sums(record))
-    arrays = record.arrays
-    if wanted == "layers":
-        arrays = {name: array for name, array in arrays.items() if name != "logits"}
-    if wanted == "attention":
-        arrays = {name: array for name, array in arrays.items() if name.endswith(".weights") or name in analyses}
-    if wanted == "none":
-        arrays = analyses
+    arrays = {
+        name: array
+        for name, array in record.arrays.items()
+        if wanted == "all"
+        or name in analyses
+        or (wanted == "layers" and name != "logits")
+        or (wanted == "attention" and name.endswith(".weights"))
+    }
     half = sum(array.size for array in arrays.values()) <= HALF_PRECISION_UP_TO
     first: dict[int, str] = {}
     for name, array in arrays.items():

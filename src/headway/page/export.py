@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,8 +16,8 @@ from headway.decoding import SearchOptions
 from headway.decoding.faithful import check_faithful
 from headway.errors import UserError
 from headway.page.document import plain
-from headway.page.exported import ON_IDS, folder_files, model_in, one_file, script
 from headway.page.model_file import PRECISIONS, Precision, model_file, tokenizer_description
+from headway.page.standalone import PAGE, digest, html_page, inline, joined, modules_of, needed, style_sheet
 from headway.storage import Aligner
 from headway.storage.atomic import write_directory, write_file
 from headway.storage.steps import step_of
@@ -28,14 +31,28 @@ if TYPE_CHECKING:
 FORMAT, FORMAT_VERSION = "headway-web", 1
 MODEL_FILE, ONE_FILE_SUFFIX = "model.headway", ".html"
 LARGEST = 100_000_000
-"""Bytes of a model file: pages beyond it take too long to load, and too much of a phone's memory."""
+"""Maximum bytes of a model file: a larger page would load too long and take too much of a phone's memory."""
 DECODING = ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram")
 """Search options that the page has."""
+ENTRIES = ("views/hosted.js", "engine/worker.js")
+"""Entry modules of a folder's page and of its worker."""
+STYLES = ("palette.css", "glass.css", "web.css")
+FROM_A_DISK = 'if (location.protocol === "file:") document.getElementById("from-a-disk").hidden = false;'
+"""A script that runs where a browser loads no modules."""
+NO_ICON = '<link rel="icon" href="data:,">'
+NEEDS_A_HOST = (
+    ("en", "This folder needs a static host: put it on any web server, or run python3 -m http.server in it."),
+    ("en", "A page that opens by double click is made by headway export MODEL --to web --output FILE.html."),
+    (
+        "ko",
+        "이 폴더는 웹 서버에 올려야 열립니다. 정적 호스트에 올리거나 폴더 안에서 python3 -m http.server를 실행하세요.",
+    ),
+    ("ko", "두 번 눌러 여는 한 파일은 headway export MODEL --to web --output FILE.html로 만듭니다."),
+)
 
 
 class JavaScriptModel:
-    """A model file as the browser's engine runs it, by V8 within Python, on ids alone: those of the model; a source has
-    no <eos>."""
+    """A model file as the browser's engine runs it, by V8 within Python, on ids alone; a source has no <eos>."""
 
     def __init__(self, file: bytes, *, bos_id: int, eos_id: int, kernel: bool = True) -> None:
         """kernel: whether WebAssembly multiplies. Raises UserError where V8 isn't installed."""
@@ -44,11 +61,11 @@ class JavaScriptModel:
         except ImportError:
             raise UserError("mini-racer is not installed: pip install 'headway[web]'") from None
         self._context: Any = MiniRacer()
-        self._context.eval(script(ON_IDS))
+        self._context.eval(script("engine/on_ids.js"))
         self._context.eval(f"globalThis.file = new Uint8Array({len(file)})")[:] = file
         self._eos, self._bos = [eos_id], [bos_id]
         self.kernel: bool = self._run("open", f"file, {json.dumps(kernel)}")
-        """Whether the kernel does multiply."""
+        """Whether WebAssembly does multiply."""
 
     def translate(self, source: list[int], max_length: int) -> list[int]:
         """Greedy search."""
@@ -59,7 +76,7 @@ class JavaScriptModel:
         return self.call("score", [*source, *self._eos], [*self._bos, *target, *self._eos])
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """What a function of page/on_ids.js gives. Arguments and result are JSON."""
+        """Calls a function of engine/on_ids.js. Arguments and result are JSON."""
         return self._run(function, ", ".join(map(json.dumps, arguments)))
 
     def _run(self, function: str, arguments: str) -> Any:
@@ -74,25 +91,25 @@ def export_web(
     order: WordOrder | None = None,
     heads: HeadImportance | None = None,
 ) -> None:
-    """Writes a folder, or one file where `output` ends in .html, whole or not at all. examples: sentences that the page
-    offers; order: what its What if shows of the order of words; heads: what it shows of their importance. The check
-    that the page's engine is the model is made in float32. Raises UserError."""
-    about = _about(stored, examples, order, heads)
-    file = _model_file(stored, about, precision)
+    """Writes a folder, or one file if `output` ends in .html, whole or not at all. examples: sentences that the page
+    offers; order and heads: word order and the importance of heads, which it shows. Checks in float32 that the page's
+    engine computes what the model does. Raises UserError."""
+    about, weights = _about(stored, examples, order, heads), stored.weights()
+    file = model_file(about, weights, precision)
     if len(file) > LARGEST:
         smaller = "" if precision == "int8" else "; --precision int8 takes a quarter of float32's bytes"
         raise UserError(
             f"the model takes {len(file) / 1e6:,.0f} MB in {precision}, a page can have {LARGEST / 1e6:,.0f}: it would "
             f"load too long, and a phone has no memory for it{smaller}"
         )
-    exact = file if precision == "float32" else _model_file(stored, about, "float32")
+    exact = file if precision == "float32" else model_file(about, weights, "float32")
     check_faithful(stored, _opened(stored, exact), "the page's engine")
     if output.suffix == ONE_FILE_SUFFIX:
         output.parent.mkdir(parents=True, exist_ok=True)
-        write_file(output, one_file(file).encode("utf-8"))
+        write_file(output, _one_file(file).encode("utf-8"))
         return
     with write_directory(output, len(file)) as folder:
-        for name, text in folder_files().items():
+        for name, text in _folder_files().items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
         (folder / MODEL_FILE).write_bytes(file)
@@ -100,22 +117,45 @@ def export_web(
 
 
 def open_web(stored: StoredModel, output: Path) -> JavaScriptModel:
-    """What was exported. Raises UserError."""
-    if output.suffix == ONE_FILE_SUFFIX:
-        return _opened(stored, model_in(output.read_text(encoding="utf-8")))
-    return _opened(stored, (output / MODEL_FILE).read_bytes())
+    """The exported model. Raises UserError."""
+    if output.suffix != ONE_FILE_SUFFIX:
+        return _opened(stored, (output / MODEL_FILE).read_bytes())
+    data = output.read_text(encoding="utf-8").partition('id="model">')[2].partition("</script>")[0]
+    return _opened(stored, base64.b64decode(data))
 
 
 def as_precision(name: str | None) -> Precision:
-    """The precision of that name; int8 where none is named. Raises UserError."""
+    """The precision of that name, by default int8. Raises UserError."""
     wanted = name or "int8"
     if wanted not in PRECISIONS:
         raise UserError(f"precision {wanted!r} is unknown; there are {', '.join(PRECISIONS)}")
     return cast(Precision, wanted)
 
 
-def _model_file(stored: StoredModel, about: dict[str, Any], precision: Precision) -> bytes:
-    return model_file(about, stored.weights(), precision)
+def modules() -> dict[str, str]:
+    """The text of each ES module by its path in an export. Raises UserError."""
+    return {**modules_of("views", "engine", "tokenizer"), "engine/kernel_code.js": kernel_module()}
+
+
+def script(entry: str) -> str:
+    """One script of a module and all that it imports. Raises UserError."""
+    return joined(modules(), entry)
+
+
+@cache
+def kernel_module() -> str:
+    """engine/kernel_code.js, which exports the bytes of kernel.wat, assembled. Raises UserError.
+
+    It is assembled when a model is exported, not when the wheel is made: an export needs the extra `web` anyway, to
+    check its result, and so a repository and a wheel hold the same files.
+    """
+    try:
+        from wasmtime import wat2wasm
+    except ImportError:
+        raise UserError("wasmtime is not installed: pip install 'headway[web]'") from None
+    text = (PAGE / "engine" / "kernel.wat").read_text(encoding="utf-8")
+    numbers = ", ".join(map(str, wat2wasm(text)))
+    return f"// Made of kernel.wat.\n\nexport const code = Uint8Array.of({numbers});\n"
 
 
 def _opened(stored: StoredModel, file: bytes) -> JavaScriptModel:
@@ -130,6 +170,10 @@ def _about(
     source, target = stored.source_tokenizer, stored.target_tokenizer
     joint = fingerprint(source) == fingerprint(target)
     options = asdict(SearchOptions(**stored.decoding))
+    measured = None
+    if heads is not None:  # with its arrays by the ends of their names in a record
+        arrays = {name: array.tolist() for name, array in heads.arrays()}
+        measured = {"fields": plain(heads.document([])), "arrays": arrays}
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -145,13 +189,37 @@ def _about(
         "never_generated": target.never_generated,
         "alignment": vars(stored.aligner or Aligner()),
         "order": plain(order),
-        "head_importance": None if heads is None else _measured(heads),
+        "head_importance": measured,
         "step": step_of(stored.name),
         "examples": list(examples),
         "card": stored.card,
     }
 
 
-def _measured(heads: HeadImportance) -> dict[str, Any]:
-    """The fields of the analysis, and its arrays by the ends of their names in a record."""
-    return {"fields": plain(heads.document([])), "arrays": {name: array.tolist() for name, array in heads.arrays()}}
+def _folder_files() -> dict[str, str]:
+    """The files of a folder's page by their paths, all but the model. Raises UserError."""
+    texts = modules()
+    notices = "\n".join(f'<p lang="{language}">{html.escape(text)}</p>' for language, text in NEEDS_A_HOST)
+    policy = f"script-src 'self' 'wasm-unsafe-eval' '{digest(FROM_A_DISK)}'; style-src 'self'; "
+    policy += "connect-src 'self'; worker-src 'self'; img-src data:"
+    head = "".join(f'<link rel="stylesheet" href="views/{name}">\n' for name in STYLES)
+    head += '<script type="module" src="views/hosted.js"></script>'
+    body = f'<main>\n<div id="from-a-disk" hidden>\n{notices}\n</div>\n</main>\n<script>{FROM_A_DISK}</script>'
+    return {
+        "index.html": html_page("headway", policy, f"{NO_ICON}\n{head}", body, "en"),
+        **{f"views/{name}": style_sheet(name) for name in STYLES},
+        **{name: texts[name] for entry in ENTRIES for name in needed(texts, entry)},
+    }
+
+
+def _one_file(model: bytes) -> str:
+    """The page with the model, as HTML that opens without a server. Raises UserError."""
+    style = inline("style", "".join(map(style_sheet, STYLES)))
+    page, worker = (inline("script", script(name)) for name in ("views/one_file.js", "engine/worker.js"))
+    policy = f"script-src '{digest(page)}' 'wasm-unsafe-eval'; style-src '{digest(style)}'; "
+    policy += "worker-src blob:; img-src data:"
+    body = f"""<main></main>
+<script type="text/plain" id="worker">{worker}</script>
+<script type="text/plain" id="model">{base64.b64encode(model).decode("ascii")}</script>
+<script>{page}</script>"""
+    return html_page("headway", policy, f"{NO_ICON}\n<style>{style}</style>", body, "en")

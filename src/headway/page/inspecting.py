@@ -1,4 +1,4 @@
-"""Looking into one translation: found as every other, then read once more by the model with everything recorded."""
+"""Looks into one translation: it is found as any other, then the model reads it again with everything recorded."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from headway.translator.searching import check_process
 from headway.translator.translator import Translator
 
 ALTERNATIVES = 4
-"""Other translations that a record has, at most."""
+"""Maximum number of other translations in a record."""
 
 _word_orders: WeakKeyDictionary[Translator, dict[str, WordOrder | None]] = WeakKeyDictionary()
-"""For each tag, what was found in the domain of a translator."""
+"""The result for the domain of a translator, by tag."""
 
 
 def inspect(
@@ -51,13 +51,12 @@ def inspect(
     order: bool = False,
     beam_size: int | None = None,
 ) -> ShownRecord:
-    """Translates the text, or takes the given `target` as its translation, and returns the record of everything
-    that the model computes. `edits` first change a copy of the model, or the text; the record then also has the
-    translation without them. `cases` are further edits, each list applied by itself; "usual" are all that a page
-    without a live model shows, `order` among them: the sentences of `word_order`. `history` are other model
-    directories of the same run, for their attention to the same source and target. `analyses` are the analyses to
-    include (`headway.insight.analyses`, docs/analyses.md).
-    Raises UserError."""
+    """Translates the text, or takes the given `target` as its translation, and returns the record of everything that
+    the model computes. `edits` first change a copy of the model, or the text; the record then also has the translation
+    without them. `cases` are further edits, each list applied by itself; "usual" are all that a page without a live
+    model shows, `order` among them: the sentences of `word_order`. `history` are other model directories of the same
+    run, for their attention to the same source and target. `analyses` are the analyses to include
+    (`headway.insight.analyses`, docs/analyses.md). Raises UserError."""
     text, target = as_text(text, "text"), None if target is None else as_text(target, "target")
     requests = read_analyses(list(analyses))
     inspector = _inspector(translator, beam_size)
@@ -87,9 +86,8 @@ def inspect(
 
 
 def word_order(translator: Translator, text: str = "") -> WordOrder | None:
-    """Two sentences of the same words that the model translates differently, with what it makes of them: of the
-    text, else of `domain`, which is tried once; `find_word_order` says how. None where no words can be swapped.
-    Raises UserError."""
+    """Two sentences of the same words that the model translates differently, with both translations: of the text, else
+    of `domain`, which is tried once. None if no words can be swapped. Raises UserError."""
     inspector = _inspector(translator)
     tag, plain = translator.info.source_tokenizer.split_tag(as_text(text, "text"))
     own = inspector.word_order(tag, [plain])
@@ -115,24 +113,30 @@ def _inspector(translator: Translator, beam_size: int | None = None) -> Inspecto
 
 @dataclass
 class Inspector:
-    """Inspects translations of one model, as it is or edited."""
+    """Inspects translations of one model, original or edited."""
 
     stored: StoredModel
     searcher: Searcher
-    """Over the stored model."""
     options: SearchOptions
     codec: Codec
     rereads: bool = False
-    """Whether the model's tokens see later ones, so that each step reads all of them anew."""
+    """Whether the model's tokens see later ones, so that each step reads all of them again."""
 
     def record(self, source: Text, target: Text | None, original_text: str) -> ShownRecord:
         """The record of the source with the target; None: the translation that the search finds. original_text: the
         source's before its words were swapped."""
-        beam, alternatives, given = None, [], target is not None
+        beam, alternatives, given = None, dict[str, what_if.Outcome](), target is not None
         if target is None:
-            best, beam = self._find(source)
+            watched = isinstance(self.searcher, TorchSearcher) and not self.options.sample
+            if watched and self.options.beam_size > 1:
+                beam = BeamTree(self.options.beam_size, self.options.length_penalty)
+            [best] = self._search([source], *(() if beam is None else [beam.watch]))
             target = self._found(best)
-            alternatives = [] if beam is None else _alternatives(beam, target.text)
+            if beam is not None:
+                beam.end(best, self.stored.model.config.eos_id, self.codec.decode)
+                for one in beam.finished:
+                    alternatives.setdefault(one.text, what_if.Outcome(one.text, one.score))
+                alternatives.pop(target.text, None)
         return ShownRecord(
             config=self.stored.model.config,
             source_language=self.stored.source_language,
@@ -144,13 +148,13 @@ class Inspector:
             arrays=record_pass(self.stored.model, source.ids, target.ids, rereads=self.rereads),
             vocabulary=self.stored.target_tokenizer.vocabulary,
             beam=beam,
-            alternatives=alternatives,
+            alternatives=list(alternatives.values())[:ALTERNATIVES],
             aligner=self.stored.aligner or Aligner(),
             step=step_of(self.stored.name),
         )
 
     def analyses(self, record: ShownRecord, requests: Sequence[Request], source: Callable[[str], Text]) -> Analyses:
-        """The requested analyses of the record. source: of a text, with the tag of the record's. Raises UserError."""
+        """The requested analyses of the record. source: reads a text with the record's tag. Raises UserError."""
         if requests and self.rereads:
             raise UserError("analyses: they read the whole translation at once, which needs the look-ahead mask")
 
@@ -166,29 +170,27 @@ class Inspector:
         def target_ids(text: str) -> list[int]:
             return self.target(text).ids
 
-        ids, model = (record.source.ids, record.target.ids), self.stored.model
-        analyst = Analyst(requests, model, record.arrays, *ids, source_ids, target_ids, greedy)
+        reading = Reading.of(self.stored.model, record.source.ids, record.target.ids)
+        asked = {type(one): one for one in requests}
+        analyst = Analyst(asked, self.stored.model, record.arrays, reading, source_ids, target_ids, greedy)
         return Analyses(**{one.kind: analyst.result(type(one)) for one in requests})
 
     def outcome(self, source: Text, target: Text | None = None) -> what_if.Tried:
         """The translation that the search finds, or the given one, with its score and words."""
-        if target is not None:
-            return self._tried(source, target)
-        best, _ = self._find(source)
-        return self._tried(source, self._found(best), best.score)
+        return self._tried(source, target) if target is not None else self.outcomes([source])[0]
 
     def outcomes(self, sources: Sequence[Text]) -> list[what_if.Tried]:
-        """As `outcome`, of several sources at once."""
+        """The translations that the search finds, with their scores and words."""
         found = zip(sources, self._search(sources), strict=True)
         return [self._tried(source, self._found(best), best.score) for source, best in found]
 
     def case(self, edits: Sequence[what_if.Edit], source: Text, before: Text) -> what_if.WhatIf:
-        """What the edits do. source: as they leave it; before: the translation without them. Raises UserError."""
+        """The effect of edits. source: the edited one; before: the translation without them. Raises UserError."""
         edited = self.edited(edits)
         return what_if.WhatIf(list(edits), source.text, edited.outcome(source), edited.outcome(source, before))
 
     def word_order(self, tag: str, texts: Iterable[str]) -> WordOrder | None:
-        """What `find_word_order` finds among texts, all with the tag in front of them where it isn't empty."""
+        """The result of `find_word_order` among texts, all with the tag in front of them unless it is empty."""
         fast = replace(self, options=replace(self.options, beam_size=1, n_best=1))
 
         def tokens(text: str) -> list[int] | None:
@@ -202,14 +204,14 @@ class Inspector:
         return find_word_order(texts, tokens, *(partial(translations, one) for one in inspectors))
 
     def past(self, path: Path, record: ShownRecord) -> tuple[Moment, dict[str, Any]]:
-        """What another model of the same run makes of the record's source and target: its score, and its weights by
-        name. Raises UserError for a model that isn't like this one."""
+        """The score that another model of the same run gives the record's source and target, and its weights by name.
+        Raises UserError for a model of another config or vocabulary."""
         stored = load_model(path)
-        kind, own_kind = (
+        kinds = [
             (one.model.config, fingerprint(one.source_tokenizer), fingerprint(one.target_tokenizer))
             for one in (stored, self.stored)
-        )
-        if kind != own_kind:
+        ]
+        if kinds[0] != kinds[1]:
             raise UserError(f"{path}: is another kind of model, or has other vocabularies, than the one looked into")
         device = next(self.stored.model.parameters()).device
         arrays = record_pass(stored.model.to(device).eval(), record.source.ids, record.target.ids)
@@ -218,20 +220,20 @@ class Inspector:
         return Moment(path.name, step_of(path.name), float(given.sum())), weights
 
     def edited(self, edits: Sequence[what_if.Edit]) -> Inspector:
-        """One of a copy of the model with the edits. Raises UserError."""
+        """An inspector of a copy of the model with the edits. Raises UserError."""
         if not what_if.changes_model(edits):
             return self
         return self._with(edited_model(self.stored.model, edits), what_if.sees_ahead(edits))
 
     def _with(self, model: Transformer, rereads: bool = False) -> Inspector:
-        """One of another model of the same vocabularies."""
+        """An inspector of another model with the same vocabularies."""
         never = self.stored.target_tokenizer.never_generated
         engine = RecomputingEngine(model, never) if rereads else TorchEngine(model, never)
         searcher = TorchSearcher(engine, model.config.pad_id, next(model.parameters()).device)
         return replace(self, stored=replace(self.stored, model=model), searcher=searcher, rereads=rereads)
 
     def source(self, tag: str, text: str) -> Text:
-        """The text as it is to be inspected; its tag, where it has one, is the first token. Raises UserError."""
+        """The source to inspect; its tag, if it has one, is the first token. Raises UserError."""
         [ids] = self.codec.sources([f"{tag} {text}" if tag else text])
         if not ids or len(ids) > self.codec.longest_source:
             size = f"{len(text):,} characters" if ids is None else f"{len(ids)} tokens"
@@ -240,30 +242,19 @@ class Inspector:
         return Text.of(text, ids, [*([Piece(tag, 0, 0)] if tag else []), *pieces], self.stored.model.config.eos_id)
 
     def target(self, text: str) -> Text:
-        """The text as the translation that is to be inspected. Raises UserError."""
+        """The target to inspect. Raises UserError."""
         ids = self.codec.target(text)
         if ids is None or len(ids) > self.codec.longest_source:
             raise UserError(f"the target has more than {self.codec.longest_source} tokens, so it can't be inspected")
-        pieces = self.stored.target_tokenizer.encoded_pieces(text)
-        return Text.of(text, ids, pieces, self.stored.model.config.eos_id)
+        return Text.of(text, ids, self.stored.target_tokenizer.encoded_pieces(text), self.stored.model.config.eos_id)
 
     def _found(self, hypothesis: Hypothesis) -> Text:
-        """As the translation of a record."""
+        """The translation of a record."""
         pieces = self.stored.target_tokenizer.decoded_pieces(hypothesis.ids)
         return Text.of(self.codec.decode(hypothesis.ids), hypothesis.ids, pieces, self.stored.model.config.eos_id)
 
-    def _find(self, source: Text) -> tuple[Hypothesis, BeamTree | None]:
-        """Searches for the translation as `Translator.translate` does."""
-        if not isinstance(self.searcher, TorchSearcher) or self.options.beam_size == 1 or self.options.sample:
-            [best] = self._search([source])
-            return best, None
-        beam = BeamTree(self.options.beam_size, self.options.length_penalty)
-        [best] = self._search([source], beam.watch)
-        beam.end(best, self.stored.model.config.eos_id, self.codec.decode)
-        return best, beam
-
     def _search(self, sources: Sequence[Text], *watch: Callable[[BeamStep], None]) -> list[Hypothesis]:
-        """The best of each. watch: for the searcher of torch alone."""
+        """The best hypothesis of each source, as `Translator.translate` finds it. watch: for torch's searcher only."""
         caps = [self.codec.length_cap(len(one.tokens) - 1, 0, self.options.max_length) for one in sources]
         work = [one.ids[:-1] for one in sources], self.options, caps, [[] for _ in sources]
         return [best for best, *_ in self.searcher.search(*work, *watch)]
@@ -276,12 +267,3 @@ class Inspector:
         [logits] = prefix_logits(model, *ids) if self.rereads else model(*ids)
         given = logits.float().log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0].tolist()
         return what_if.Tried(target.text, math.fsum(given) if score is None else score, target.words(given))
-
-
-def _alternatives(beam: BeamTree, best: str) -> list[what_if.Outcome]:
-    """The other translations that the beam has finished, best first, each text once."""
-    others: dict[str, what_if.Outcome] = {}
-    for one in beam.finished:
-        if one.text != best:
-            others.setdefault(one.text, what_if.Outcome(one.text, one.score))
-    return list(others.values())[:ALTERNATIVES]

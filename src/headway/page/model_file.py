@@ -1,4 +1,4 @@
-"""The file of a model that a browser translates with: one binary of everything, which page/model_file.js reads.
+"""The file of a model that a browser translates with: one binary of everything, which engine/model_file.js reads.
 
 - 8 bytes: `HEADWAY1`
 - 32 bytes: SHA-256 of all that follows
@@ -7,8 +7,7 @@
 - the numbers of each tensor, little-endian, each beginning at a multiple of 16 bytes of the numbers
 
 The header's `tensors` have name, shape, precision and offset of each; of int8 also the offset of its scales, one
-float32 for each row: a weight is int8 times scale. Matrices have the precision that was asked for, biases and norms are
-float32.
+float32 for each row: a weight is int8 times scale. Matrices have the requested precision, biases and norms float32.
 """
 
 import hashlib
@@ -29,13 +28,12 @@ from headway.text.words import WordTokenizer
 
 MAGIC = b"HEADWAY1"
 ALIGNED = 16
-IDS = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
 Precision = Literal["int8", "float16", "float32"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 
 def model_file(about: dict[str, Any], weights: dict[str, NDArray[np.float32]], precision: Precision) -> bytes:
-    """The bytes of the file. about: what the header says beside the tensors. Raises UserError for a weight that has no
+    """The bytes of the file. about: the header beside the tensors. Raises UserError for a weight too large for
     float16."""
     data, tensors = bytearray(), []
 
@@ -65,17 +63,14 @@ def model_file(about: dict[str, Any], weights: dict[str, NDArray[np.float32]], p
 
 def tokenizer_description(tokenizer: Tokenizer) -> dict[str, Any]:
     """The JSON that `loadTokenizer` of the page makes the same tokenizer from: `kind`, `pieces` by id, the ids of the
-    control symbols, `target_tags`, `never_generated`; for whole words `lowercase`, otherwise what `SentencePieceModel`
-    has. Raises UserError for a sentencepiece model that the page can't follow.
-    """
-    common = {**IDS, "target_tags": tokenizer.target_tags, "never_generated": tokenizer.never_generated}
+    control symbols, `target_tags`, `never_generated`; for whole words `lowercase`, otherwise the fields of
+    `SentencePieceModel`. Raises UserError for a sentencepiece model that the page doesn't support."""
+    ids = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
+    common = {**ids, "target_tags": tokenizer.target_tags, "never_generated": tokenizer.never_generated}
     if isinstance(tokenizer, WordTokenizer):
         return {**common, "kind": "word", "pieces": tokenizer.vocabulary, "lowercase": tokenizer.lowercase}
     model = read_model(tokenizer.to_bytes())
-    return {**common, **asdict(replace(model, rules=_met_by_nfkc(model.rules)))}
-
-
-def _met_by_nfkc(rules: dict[str, str]) -> dict[str, str]:
-    """The rules that may apply to a text in NFKC. sentencepiece gets no other text from headway, and every part of such
-    a text is in NFKC too. Of the 225,000 rules for NFKC itself only those for characters newer than Python remain."""
-    return {key: text for key, text in rules.items() if unicodedata.is_normalized("NFKC", key)}
+    # sentencepiece gets only text in NFKC from headway, and every part of such text is in NFKC, too. So of the 225,000
+    # rules for NFKC itself only those for characters newer than Python's Unicode remain.
+    rules = {key: text for key, text in model.rules.items() if unicodedata.is_normalized("NFKC", key)}
+    return {**common, **asdict(replace(model, rules=rules))}

@@ -1,11 +1,10 @@
 """A record that shows itself: as JSON, in a notebook, and as one self-contained page, its modules joined into one
 script, its numbers beside them.
 
-The modules are plain ES modules, which a server hands out as they are. To be joined they keep to a
-small part of the language, and anything else is refused. At the start of a line there may be
-`import {a, b as c} from "./x.js"` or `"../folder/x.js"`, `import * as x from "./x.js"`, `export {a, b as c}`, and
-`export` in front of `function`, `async function`, `class` and `const`. A policy in the page lets nothing run but that
-script, known by its hash, and nothing be loaded.
+The modules are plain ES modules, which a server delivers as they are. To be joined they keep to a small part of the
+language, and anything else is refused: at the start of a line `import {a, b as c} from "./x.js"` or `"../folder/x.js"`,
+and `export` in front of `function`, `async function`, `class` and `const`. A policy in the page lets only that script
+run, known by its hash, and lets nothing be loaded.
 """
 
 import base64
@@ -26,21 +25,15 @@ PAGE = files("headway.page")
 """The folder of all JavaScript and of the style sheets."""
 ENTRY, STYLE = "views/standalone.js", "glass.css"
 
-_IMPORT = re.compile(
-    r'^import\s+(?:\{(?P<names>[^{}]*)\}|\*\s+as\s+(?P<all>[\w$]+))\s+from\s+"(?P<file>\.\.?/[\w./-]+\.js)";?[ \t]*$',
-    re.M,
-)
-_EXPORTED_NAME = re.compile(
-    r"^export\s+(?=(?:async\s+)?function\*?\s+([\w$]+)|class\s+([\w$]+)|const\s+([\w$]+)\s*=)", re.M
-)
-_EXPORT_LIST = re.compile(r"^export\s*\{([^{}]*)\};?[ \t]*$", re.M)
+_IMPORT = re.compile(r'^import\s+(\{[^{}]*\})\s+from\s+"(\.\.?/[\w./-]+\.js)";?[ \t]*$', re.M)
+_EXPORT = re.compile(r"^export\s+(?=(?:(?:async\s+)?function|class|const)\s+([\w$]+)\s*(?:[({=]|extends\b))", re.M)
 _IMPORTED_SHEET = re.compile(r'^@import "([\w.]+)";$', re.M)
 _LEFT_OVER = re.compile(r"^\s*(?:import\b|export\b).*$|\bimport\s*[(.].*$", re.M)
 
 
 @dataclass(frozen=True)
 class ShownRecord(TranslationRecord):
-    """What `Translator.inspect` returns: a record with its JSON form and its page."""
+    """The result of `Translator.inspect`: a record with its JSON form and its page."""
 
     def to_dict(self, arrays: Arrays = "all") -> dict[str, Any]:
         """The JSON form, docs/record.md."""
@@ -52,17 +45,12 @@ class ShownRecord(TranslationRecord):
 
     def to_page(self, language: str | None = None) -> str:
         """A self-contained page that shows the record, as HTML. `language`: `en` or `ko`; None: the reader's."""
-        return record_page(self, language)
+        return page_of(record_document(self, "layers"), modules_of("views"), style_sheet(), language)
 
     def _repr_html_(self) -> str:
         """In a notebook: the page, in a frame of its own."""
         frame = 'sandbox="allow-scripts" style="width: 100%; height: 900px; border: 0"'
         return f'<iframe {frame} srcdoc="{html.escape(self.to_page())}"></iframe>'
-
-
-def record_page(record: TranslationRecord, language: str | None = None) -> str:
-    """The page as HTML. `language`: `en` or `ko`; None: as the reader's browser."""
-    return page_of(record_document(record, "layers"), modules_of("views"), style_sheet(), language)
 
 
 def modules_of(*folders: str) -> dict[str, str]:
@@ -72,7 +60,7 @@ def modules_of(*folders: str) -> dict[str, str]:
 
 
 def style_sheet(name: str = STYLE) -> str:
-    """A sheet of the views, with those that it imports in their places."""
+    """A sheet of the views, with the sheets that it imports in their places."""
     text = (PAGE / "views" / name).read_text(encoding="utf-8")
     return _IMPORTED_SHEET.sub(lambda found: (PAGE / "views" / found[1]).read_text(encoding="utf-8"), text)
 
@@ -94,7 +82,7 @@ def page_of(document: dict[str, Any], modules: Mapping[str, str], style: str, la
 
 
 def html_page(title: str, policy: str, head: str, body: str, language: str | None) -> str:
-    """A document of HTML. policy: what may be loaded and run; nothing else may."""
+    """A document of HTML. policy: the directives that allow loading and running; all else is forbidden."""
     lang = f' lang="{language}"' if language else ""
     return f"""<!DOCTYPE html>
 <html{lang}>
@@ -120,8 +108,7 @@ def inline(element: str, text: str) -> str:
 
 
 def grouped(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The entries of a document's arrays in groups that are loaded together: each layer, each analysis, and all that is
-    in none."""
+    """The entries of a document's arrays in groups that load together: each layer, each analysis, and the rest."""
     groups: dict[str, dict[str, Any]] = {}
     for name, entry in arrays.items():
         found = re.match(r"(?:history\.\d+|analyses\.\w+|(?:encoder|decoder)\.layers\.\d+)(?=\.)", name)
@@ -130,27 +117,26 @@ def grouped(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def inert(value: Any) -> str:
-    """JSON that no reader of HTML takes for anything else."""
+    """The value as JSON that can't be taken for HTML."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def digest(text: str) -> str:
-    """As a policy names an inline script or style."""
+    """The name of an inline script or style in a policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def joined(modules: Mapping[str, str], entry: str) -> str:
-    """One script that runs the modules from `entry` on, each once, those that it needs before it. modules: their texts
-    by name, which may be a path. Raises ValueError."""
+    """One script that runs `entry` and the modules that it needs, each once. modules: their texts by name, which may be
+    a path. Raises ValueError."""
     order = needed(modules, entry)
     numbers = {name: f"module{number}" for number, name in enumerate(order)}
-    parts = [_as_function(name, modules[name], numbers) for name in order]
-    return '"use strict";\n' + "\n".join(parts)
+    return "\n".join(['"use strict";', *(_as_function(name, modules[name], numbers) for name in order)])
 
 
 def needed(modules: Mapping[str, str], entry: str) -> list[str]:
-    """The names of `entry` and of all that it imports, each after those that it imports itself. Raises ValueError."""
+    """The names of `entry` and the modules that it needs, each after its own imports. Raises ValueError."""
     order: list[str] = []
 
     def visit(name: str, above: tuple[str, ...]) -> None:
@@ -161,7 +147,7 @@ def needed(modules: Mapping[str, str], entry: str) -> list[str]:
             raise ValueError(f"{above[-1] if above else 'the page'}: imports {name}, which is not there")
         if name not in order:
             for found in _IMPORT.finditer(modules[name]):
-                visit(_named(found["file"], name), (*above, name))
+                visit(_named(found[2], name), (*above, name))
             order.append(name)
 
     visit(entry, ())
@@ -174,29 +160,14 @@ def _named(file: str, importer: str) -> str:
 
 
 def _as_function(name: str, text: str, numbers: Mapping[str, str]) -> str:
-    """A module as a function that is called at once and returns what it exports."""
-    exports: list[str] = []
+    """A module as a function that is called at once and returns its exports."""
 
     def imported(found: re.Match[str]) -> str:
-        what = found["all"] or f"{{{', '.join(_properties(found['names']))}}}"
-        return f"const {what} = {numbers[_named(found['file'], name)]};"
+        names = re.sub(r"\s+as\s+", ": ", found[1])
+        return f"const {names} = {numbers[_named(found[2], name)]};"
 
-    def exported(found: re.Match[str]) -> str:
-        exports.append(next(filter(None, found.groups())))
-        return ""
-
-    def listed(found: re.Match[str]) -> str:
-        exports.extend(_properties(found[1], swapped=True))
-        return ""
-
-    body = _EXPORT_LIST.sub(listed, _EXPORTED_NAME.sub(exported, _IMPORT.sub(imported, text)))
+    body = _EXPORT.sub("", _IMPORT.sub(imported, text))
     if left := _LEFT_OVER.search(body):
         line = body.count("\n", 0, left.start()) + 1
         raise ValueError(f"page/{name}:{line}: {left[0].strip()!r} is a form of import or export that can't be joined")
-    return f"const {numbers[name]} = (() => {{\n{body}\nreturn {{{', '.join(exports)}}};\n}})();"
-
-
-def _properties(names: str, *, swapped: bool = False) -> list[str]:
-    """`a, b as c` as properties of an object: what an import takes, or, swapped, what an export gives."""
-    pairs = [one.split()[::2] for one in names.split(",") if one.strip()]
-    return [": ".join(reversed(pair) if swapped else pair) for pair in pairs]
+    return f"const {numbers[name]} = (() => {{\n{body}\nreturn {{{', '.join(_EXPORT.findall(text))}}};\n}})();"

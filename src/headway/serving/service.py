@@ -12,9 +12,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from headway.devices import return_freed_memory
-from headway.documents import Asked, Document, Drafts, Found, TextFormat, parse_document
 from headway.documents.markup import blocks_of, elements_of
-from headway.documents.translator import found_in
+from headway.documents.parsing import (
+    Document,
+    NBest,
+    PendingDocuments,
+    SentenceRequest,
+    TextFormat,
+    n_best_of,
+    parse_document,
+)
 from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED
 from headway.languages import read_code, same_language
@@ -71,18 +78,18 @@ class LatestCache:
 
     def __init__(self, size: int, characters: int = MOST_CHARACTERS) -> None:
         self._size, self._characters = size, characters
-        self._values: OrderedDict[tuple[Search, str], tuple[Found[str], int]] = OrderedDict()
+        self._values: OrderedDict[tuple[Search, str], tuple[NBest[str], int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def get(self, key: tuple[Search, str]) -> Found[str] | None:
+    def get(self, key: tuple[Search, str]) -> NBest[str] | None:
         if key not in self._values:
             return None
         self._values.move_to_end(key)
         return self._values[key][0]
 
-    def put(self, key: tuple[Search, str], value: Found[str], characters: int) -> None:
+    def put(self, key: tuple[Search, str], value: NBest[str], characters: int) -> None:
         """Keeps a value that has so many characters, its key's among them."""
         _, before = self._values.pop(key, (None, 0))
         self._values[key] = value, characters
@@ -101,7 +108,7 @@ class Service:
         """Whether the server is about to end."""
         self._tidied = time.perf_counter()
         on_cpu = pairs.first.translator.device == "cpu"
-        self._batcher = Batcher[Search, Found[str]](
+        self._batcher = Batcher[Search, NBest[str]](
             self._call,
             workers=current_threads() if on_cpu else 1,
             batch_size=settings.batch_size,
@@ -163,7 +170,7 @@ class Service:
 
     async def translate(
         self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]]
-    ) -> list[Found[str]]:
+    ) -> list[NBest[str]]:
         """For each text its translation and alternatives, or the text itself where it has no pair. Raises
         QueueFullError, and UserError where a model can't follow the glossary, or isn't calibrated if `confidence` is
         asked for."""
@@ -186,16 +193,15 @@ class Service:
                 for text, pair in texts
             ]
 
-        def sentence(asked: Asked) -> tuple[Search, str]:
+        def sentence(asked: SentenceRequest) -> tuple[Search, str]:
             pair = texts[asked.document][1]
             assert pair is not None, "the others have no sentences"
             beam = max(pair.translator.search_options(beam_size=wanted.beam_size).beam_size, n_best)
             return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
 
-        drafts = Drafts(await work(parsed), ["" if pair is None else pair.prefix for _, pair in texts])
-        await work(partial(drafts.take_wholes, await self._ask([*map(sentence, drafts.wholes)])))
-        drafts.take_runs(await self._ask([*map(sentence, drafts.runs)], admitted=True))
-        return drafts.joined(n_best)
+        pending = PendingDocuments(await work(parsed), ["" if pair is None else pair.prefix for _, pair in texts])
+        await work(partial(pending.take_wholes, await self._ask([*map(sentence, pending.wholes)])))
+        return pending.joined(await self._ask([*map(sentence, pending.runs)], admitted=True), n_best)
 
     async def detect(self, texts: Sequence[str], format_: TextFormat = "text") -> list[list[Detected] | None]:
         """For each text the languages that it may be in, of those that the server knows; None for one without words."""
@@ -214,7 +220,7 @@ class Service:
         call.add_done_callback(lambda _: self._inspections.release())  # it works on when nobody waits any more
         return await asyncio.wrap_future(call)
 
-    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[Found[str]]:
+    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[NBest[str]]:
         """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. What has a
         glossary isn't kept: each request brings one of its own, and the cache would keep that too."""
         found = {one: kept for one in sentences if (kept := self._cache.get(one)) is not None}
@@ -227,7 +233,7 @@ class Service:
                 self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)) + aligned)
         return [found[one] for one in sentences]
 
-    def _call(self, search: Search, texts: list[str]) -> list[Found[str]]:
+    def _call(self, search: Search, texts: list[str]) -> list[NBest[str]]:
         """One call of the model, in a thread of its own."""
         start = time.perf_counter()
         options = {name: value for name, value in vars(search).items() if name != "translator"}
@@ -240,7 +246,7 @@ class Service:
         if time.perf_counter() - self._tidied > TIDY_EVERY:
             self._tidied = time.perf_counter()
             return_freed_memory()
-        return [found_in(one, aligned=search.alignments) for one in translations]
+        return [n_best_of(one, aligned=search.alignments) for one in translations]
 
     def _note_failure(self, error: BaseException) -> None:
         self.metrics.failed_calls.inc()

@@ -1,5 +1,4 @@
-"""Which script and which language a text is in. The language is told by its script where that decides, else by lingua
-(extra `detect`) where installed."""
+"""The script and the language of a text. If the script doesn't decide, lingua tells the language (extra `detect`)."""
 
 import unicodedata
 from collections import Counter
@@ -19,16 +18,18 @@ _SCRIPTS_OF = {
 }
 """Unicode scripts of ISO 15924 codes that aren't one themselves."""
 _OWN = {"Kore": ("Hangul",), "Jpan": ("Hiragana", "Katakana")}
-"""Scripts that one language alone uses; text in that language is expected to have some."""
+"""Scripts of a single language; text in that language is expected to have some."""
 OWN_SHARE = 0.1
-"""Least share of letters in a language's own scripts; fewer may be a foreign word."""
+"""Minimum share of letters in a language's own scripts; fewer may be a foreign word."""
 LEAST_SHARE = 1 / 3
-"""Least share of letters in the language's script."""
+"""Minimum share of letters in the language's script."""
+_MIXED = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "FULLWIDTH": "LATIN"}
+"""Scripts that a text mixes, by the first words of their Unicode names; Japanese would be in two of them otherwise."""
 
 
 @dataclass(frozen=True)
 class Detected:
-    """A language and how sure it is, from 0 to 100."""
+    """A language, and the confidence in it from 0 to 100."""
 
     language: str
     confidence: float
@@ -45,25 +46,19 @@ def detect(words: str, candidates: Sequence[str]) -> list[Detected] | None:
     own = {code: _pattern_of(scripts) for code in possible if (scripts := _OWN.get(script_family(code)))}
     possible = [code for code, one in own.items() if len(one.findall(words)) >= OWN_SHARE * letters] or possible
     found: list[Detected] = []
-    for share in dict.fromkeys(shares[code] for code in possible):  # the same where the script is
-        told = _told_apart(words, tuple(code for code in possible if shares[code] == share))
-        found += [Detected(code, round(100 * share * confidence, 1)) for code, confidence in told]
+    for share in dict.fromkeys(shares[code] for code in possible):  # equal shares mean the same script
+        codes = tuple(code for code in possible if shares[code] == share)
+        detector = _lingua(codes)
+        for code in codes:
+            sure = detector.compute_language_confidence(words, lingua_language(code)) if detector else 1 / len(codes)
+            found.append(Detected(code, round(100 * share * sure, 1)))
     return sorted(found, key=lambda one: -one.confidence)
-
-
-def _told_apart(words: str, codes: tuple[str, ...]) -> list[tuple[str, float]]:
-    """The languages of a script, each with its confidence."""
-    detector = _lingua(codes) if len(codes) > 1 else None
-    if detector is None:
-        return [(code, 1 / len(codes)) for code in codes]
-    return [(code, detector.compute_language_confidence(words, lingua_language(code))) for code in codes]
 
 
 @lru_cache
 def _pattern(code: str):
-    """Letters of the language's script; where Unicode has no such script, of the one that the language is usually in,
-    or of Latin script."""
-    import regex
+    """Letters of the language's script; if Unicode lacks it, of the language's usual script, or of Latin script."""
+    import regex  # of the extra `documents`; training needs none of it
 
     for script in filter(None, (script_family(code), script_family(read_code(code).language))):
         with suppress(regex.error):
@@ -73,24 +68,24 @@ def _pattern(code: str):
 
 @lru_cache
 def _pattern_of(scripts: tuple[str, ...]):
-    import regex  # of the extra `documents`; training needs none of it
+    import regex
 
     return regex.compile("|".join(rf"[\p{{Script={one}}}&&\p{{L}}]" for one in scripts), regex.V1)
 
 
 def _lingua(codes: tuple[str, ...]):
-    """A detector of these languages; None without lingua, or where it doesn't know each, or can't tell them apart."""
+    """A detector of these languages; None without lingua, and if it lacks one or can't tell them apart."""
     with suppress(ImportError):
         languages = {lingua_language(code) for code in codes}
-        if None not in languages and len(languages) > 1:  # there may be two variants of one
+        if None not in languages and len(languages) > 1:  # two codes may be variants of one language
             return lingua_detector(codes)
     return None
 
 
 @lru_cache
 def lingua_detector(codes: tuple[str, ...], *, fast: bool = False) -> Any:
-    """lingua's detector of languages that it knows. fast: less accurate, but 12 times as fast, and with 60 MB instead
-    of 900 for the languages in Latin script. Raises ImportError without lingua."""
+    """lingua's detector of languages that it knows. fast: less accurate, 12 times as fast, 60 MB instead of 900 for the
+    languages in Latin script. Raises ImportError without lingua."""
     from lingua import LanguageDetectorBuilder
 
     builder = LanguageDetectorBuilder.from_languages(*{lingua_language(code) for code in codes})
@@ -99,28 +94,24 @@ def lingua_detector(codes: tuple[str, ...], *, fast: bool = False) -> Any:
 
 @lru_cache
 def lingua_language(code: str) -> Any:
-    """lingua's name for the language; None where it doesn't know it. Raises ImportError without lingua."""
+    """lingua's name for the language; None if it doesn't know it. Raises ImportError without lingua."""
     from lingua import IsoCode639_1, Language
 
     iso = getattr(IsoCode639_1, read_code(code).language.upper(), None)
     return None if iso is None else Language.from_iso_code_639_1(iso)
 
 
-_TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "FULLWIDTH": "LATIN"}
-"""Scripts that one text mixes; Japanese would be in two of them otherwise."""
-
-
 @cache
 def script_of_character(char: str) -> str:
-    """As `script_of`; empty for what is no letter."""
+    """The script of a letter as `script_of` names it; "" for other characters."""
     name = unicodedata.name(char, "") if char.isalpha() else ""
     script = name.split(" ")[0].split("-")[0]
-    return _TOGETHER.get(script, script)
+    return _MIXED.get(script, script)
 
 
 def script_of(text: str) -> str:
     """The script that most letters of the text are in, by the first word of their Unicode names; "" without letters."""
-    if text.isascii():  # whose letters are all of one script
+    if text.isascii():
         return "LATIN" if any(map(str.isalpha, text)) else ""
     counts: Counter[str] = Counter()
     for char, count in Counter(text).items():

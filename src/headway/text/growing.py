@@ -14,28 +14,28 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from headway.text.detection import script_of
-from headway.text.sentencepiece_model import grown, read_model
+from headway.text.sentencepiece_model import enlarged, read_model
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, Tokenizer, language_tag
 from headway.text.words import WordTokenizer, split_words
 
 LEAST_COUNT = 2
-"""Times that a new piece occurs in the text, at least."""
+"""Minimum number of times that a new piece occurs in the text."""
 UNKNOWN_PENALTY = 10.0
 """How far below all pieces sentencepiece's unigram scores an unknown character."""
 LEAST_GAIN = 0.1
-"""By how much a new piece of a unigram model scores above the pieces that it replaces, at least."""
+"""Minimum by which a new piece of a unigram model scores above the pieces that it replaces."""
 
 
 @dataclass(frozen=True)
 class NewPiece:
-    """A piece that a vocabulary gets."""
+    """A piece that is added to a vocabulary."""
 
     text: str
     parts: list[int]
-    """The old ids that stood in its place."""
+    """The old ids that it replaces."""
     score: float = 0.0
-    """In a sentencepiece model."""
+    """The score in a sentencepiece model."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Grown:
 
     tokenizer: Tokenizer
     rows: list[list[int]]
-    """For each id the old ids that it comes from: of an old piece its own, of a tag those of the tags before it, or of
-    all pieces where there are none."""
+    """For each id the old ids that it comes from: an old piece's own, for a tag those of the earlier tags, or of all
+    pieces if there are none."""
 
 
 def learn_pieces(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> list[NewPiece]:
@@ -63,8 +63,8 @@ def learn_pieces(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> list[
 def grow(
     tokenizer: Tokenizer, pieces: Sequence[NewPiece], languages: Sequence[str] = (), never_found: Container[str] = ()
 ) -> Grown:
-    """The tokenizer with new pieces at the end of its vocabulary, and tags of languages after those that it has. The
-    pieces in `never_found` are the other side's, where both share one vocabulary: this tokenizer finds none in text."""
+    """The tokenizer with new pieces at the end of its vocabulary, and tags of languages after its own tags. Pieces in
+    `never_found` are those of the other side in a shared vocabulary: this tokenizer never finds them in text."""
     old = [[id_] for id_ in range(tokenizer.vocab_size)]
     new = [piece.parts for piece in pieces]
     if isinstance(tokenizer, WordTokenizer):
@@ -76,12 +76,12 @@ def grow(
     tags = [language_tag(language) for language in languages]
     scores = [(piece.text, None if piece.text in never_found else piece.score) for piece in pieces]
     rows = [*old[:text_begins], *([*like_a_tag] for _ in tags), *old[text_begins:], *new]
-    return Grown(SubwordTokenizer(grown(tokenizer.to_bytes(), tags, text_begins, scores)), rows)
+    return Grown(SubwordTokenizer(enlarged(tokenizer.to_bytes(), tags, text_begins, scores)), rows)
 
 
 class _Merging:
     """The words of a text as symbols, which are joined as new pieces are learned. A symbol is a piece, or a character
-    that is none yet. A candidate is a new character, or two neighbours that may be joined."""
+    without one. A candidate is a new character, or two neighbours that may be joined."""
 
     def __init__(self, tokenizer: SubwordTokenizer, texts: Iterable[str]) -> None:
         model = read_model(tokenizer.to_bytes())
@@ -92,20 +92,21 @@ class _Merging:
         self._words, self._counts = [list(word) for word in counts], list(counts.values())
         self._total = sum(len(word) * count for word, count in counts.items())
         ids = {piece: id_ for id_, piece in enumerate(model.pieces)}
-        spelt = (lambda char: [model.byte[byte] for byte in char.encode()]) if model.byte else lambda _: [UNK_ID]
-        self._parts = {symbol: [ids[symbol]] if symbol in ids else spelt(symbol) for word in counts for symbol in word}
         self._lowest = min(model.scores)
-        self._scores = {
-            symbol: model.scores[ids[symbol]] if symbol in ids else self._lowest - UNKNOWN_PENALTY
-            for symbol in self._parts
-        }
+        self._parts: dict[str, list[int]] = {}
+        self._scores: dict[str, float] = {}
+        for symbol in {symbol for word in counts for symbol in word}:
+            id_ = ids.get(symbol)
+            spelt = [model.byte[byte] for byte in symbol.encode()] if model.byte else [UNK_ID]
+            self._parts[symbol] = spelt if id_ is None else [id_]
+            self._scores[symbol] = self._lowest - UNKNOWN_PENALTY if id_ is None else model.scores[id_]
         self._frequency: Counter[str] = Counter()
         self._places: defaultdict[str, set[int]] = defaultdict(set)
         for place in range(len(self._words)):
             self._count(place, 1)
 
     def learn(self, most: int) -> list[NewPiece]:
-        """The pieces, the most frequent first, the longest of those that are as frequent."""
+        """The pieces, the most frequent first, the longer first of two that are as frequent."""
         learned: list[NewPiece] = []
         queue = [(-count, -len(text), text) for text, count in self._frequency.items()]
         heapify(queue)
@@ -114,7 +115,7 @@ class _Merging:
             if -count < LEAST_COUNT:
                 break
             if text in self._known or self._frequency[text] != -count:
-                continue  # the queue has its present count, too
+                continue  # the queue has its present count as well
             changed = self._join(text)
             share = math.log(-count / self._total)
             score = self._lowest - 1 - len(learned) if self._bpe else max(share, self._scores[text], self._lowest)
@@ -125,8 +126,7 @@ class _Merging:
         return learned
 
     def _join(self, text: str) -> set[str]:
-        """Joins the symbols that make up the text, wherever they are neighbours, and returns the candidates whose
-        frequencies that has changed."""
+        """Joins neighbours that make up the text and returns the candidates whose frequencies have changed."""
         places, changed = sorted(self._places[text]), set()
         for place in places:
             changed |= self._count(place, -1)
@@ -145,24 +145,21 @@ class _Merging:
         return changed - {text}
 
     def _count(self, place: int, sign: int) -> set[str]:
-        """Adds a word's candidates to the frequencies, or takes them away, and returns them."""
-        word, found = self._words[place], set()
-        for candidate in (*word, *(left + right for left, right in pairwise(word) if self._may_join(left, right))):
-            if candidate not in self._known and candidate.isprintable():
-                self._frequency[candidate] += sign * self._counts[place]
-                found.add(candidate)
-        for candidate in found:
-            (self._places[candidate].add if sign > 0 else self._places[candidate].discard)(place)
-        return found
-
-    def _may_join(self, left: str, right: str) -> bool:
-        return left not in self._fixed and right not in self._fixed and _is_of_one_script(left + right)
+        """Adds a word's candidates to the frequencies, or removes them, and returns them."""
+        word = self._words[place]
+        pairs = (left + right for left, right in pairwise(word) if self._fixed.isdisjoint((left, right)))
+        found = (*word, *filter(_is_of_one_script, pairs))
+        candidates = [one for one in found if one not in self._known and one.isprintable()]
+        for one in candidates:
+            self._frequency[one] += sign * self._counts[place]
+            (self._places[one].add if sign > 0 else self._places[one].discard)(place)
+        return set(candidates)
 
 
 @lru_cache(1 << 16)
 def _is_of_one_script(text: str) -> bool:
-    """Whether the text is letters of one script, and marks upon them, perhaps after a space. sentencepiece, too, learns
-    no pieces of several scripts."""
+    """Whether the text is letters of one script with their marks, perhaps after a space. sentencepiece, too, learns no
+    pieces of several scripts."""
     letters = text.removeprefix("▁")
     if not all(char.isalpha() or unicodedata.category(char).startswith("M") for char in letters):
         return False
@@ -170,6 +167,6 @@ def _is_of_one_script(text: str) -> bool:
 
 
 def _words(symbols: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The symbols of each word; no piece goes over its bounds."""
+    """The symbols of each word; no piece crosses words."""
     begins = [0, *(place for place, symbol in enumerate(symbols) if place and symbol.startswith("▁")), len(symbols)]
     return (tuple(symbols[begin:end]) for begin, end in pairwise(begins) if begin < end)

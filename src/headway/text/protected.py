@@ -1,7 +1,7 @@
 """Protected text: placeholders, code and addresses, which a translation has exactly as its source does.
 
-The model gets it as it stands, and its translation is searched among those that have it. Where there is none, the
-words between are translated by themselves, so that whatever a model does nothing that is protected gets lost.
+The model gets it as it stands, and its translation is searched among those that have it. If there is none, the words
+between are translated by themselves, so that nothing protected gets lost, whatever a model does.
 """
 
 import itertools
@@ -72,9 +72,9 @@ _PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}|{_SYNTAX}", re.VERBOSE)
 _LIKELY = re.compile(
     r"[@{}%$`<\\\[\]#&*:_wW](?:(?<![&*:_wW])|(?<=\*)\||(?<=&)[#A-Za-z]|(?<=:)(?://|[a-z])|(?<=_)_|(?<=[wW])[wW]{2}\.)"
 )
-"""Quick test that every protected text passes."""
+"""Matches in every protected text, a quick test."""
 _EDGE = re.compile(rf"\A[\s{DROPPED}]*+")
-_ENDS = ".!?\u2026\u3002\uff01\uff1f\u0964"
+_ENDS = tuple(".!?\u2026\u3002\uff01\uff1f\u0964")
 """Punctuation that ends a sentence, and is translated with it."""
 
 
@@ -83,17 +83,17 @@ class Atom:
     """A part of a text that isn't translated."""
 
     raw: str
-    """As it stands in the text and in the answer."""
+    """Its form in the text and in the translation."""
     stand_in: str
-    """What stands for it where sentences are looked for."""
+    """Its form for the search for sentences."""
     words: str | None = None
-    """Protected text, which the model gets and a translator keeps; None for what the model doesn't get."""
+    """Protected text, which the model gets and a translator keeps; None if the model doesn't get the atom."""
     is_syntax: bool = False
     """Whether it begins or ends something with words to translate inside, such as a tag."""
 
 
 Element: TypeAlias = str | Atom
-"""Words, or what is between them."""
+"""Words, or an atom between them."""
 
 
 def may_hold_protected(text: str) -> bool:
@@ -102,18 +102,13 @@ def may_hold_protected(text: str) -> bool:
 
 
 def split_protected(text: str) -> list[Element]:
-    """The text with what is protected as atoms; joined again they are the text."""
-    if not may_hold_protected(text):
-        return [text] if text else []
+    """The text with its protected parts as atoms; joined again they are the text."""
     elements: list[Element] = []
     end = 0
-    for match in _matches(text):
-        if match.start() > end:
-            elements.append(text[end : match.start()])
+    for match in _matches(text) if may_hold_protected(text) else ():
+        elements += [text[end : match.start()]] if match.start() > end else []
         found = match.group()
-        is_syntax = match.lastgroup in ("syntax", "opening") or (
-            match["tag"] is not None and f"</{match['tag']}" in text
-        )
+        is_syntax = match.lastgroup in ("syntax", "opening") or bool(match["tag"] and f"</{match['tag']}" in text)
         stand_in = found if len(found) == 1 else "x" * len(found)  # [ and #, which may be a list's marker
         elements.append(Atom(found, stand_in, words=found, is_syntax=is_syntax))
         end = match.end()
@@ -121,14 +116,14 @@ def split_protected(text: str) -> list[Element]:
 
 
 def _matches(text: str) -> list[re.Match[str]]:
-    """Matches of protected text. Placeholders like $1 count from 1; a number that lacks the ones before it is a price.
-    A bracket is left out if its pair is no link's."""
+    """Matches of protected text. Placeholders like $1 count from 1; a number without its predecessors is a price. A
+    bracket is left out if its pair is no link's."""
     found = list(_PROTECTED.finditer(text))
     left_out = {match for match in found if match.lastgroup in ("path", "closing")}
     for kind in ("dollar", "percent"):
         numbered = [match for match in found if match.lastgroup == kind]
         numbers = {int(match[kind]) for match in numbered}
-        missing = next(number for number in itertools.count(1) if number not in numbers)
+        missing = min({*range(1, len(numbers) + 2)} - numbers)
         left_out |= {match for match in numbered if int(match[kind]) > missing}
     opened: list[re.Match[str]] = []
     for match in found:
@@ -153,7 +148,7 @@ def with_protected(elements: Iterable[Element], is_apart: Callable[[Atom], bool]
 
 
 def syntax_name(syntax: Atom) -> tuple[str, bool]:
-    """The name that both ends of a link or a tag share, empty for other syntax, and whether this is its end."""
+    """The name that both ends of a link or a tag share, empty for other syntax, and whether this is the end."""
     if syntax.raw.startswith(("[", "![", "]")):
         return "[", syntax.raw[0] == "]"
     tag = re.match(r"<(/?)([\w:.\-]+)", syntax.raw)
@@ -161,43 +156,43 @@ def syntax_name(syntax: Atom) -> tuple[str, bool]:
 
 
 def has_words(text: str) -> bool:
-    """Whether there is anything to translate: a letter or a digit that shows."""
+    """Whether the text has anything to translate: a visible letter or digit."""
     return any(char.isalnum() and not is_blank(char) for char in text)
 
 
 def joined(elements: Iterable[Element]) -> str:
-    """The text of which they are the elements."""
+    """The text of these elements."""
     return "".join(one.raw if isinstance(one, Atom) else one for one in elements)
 
 
 def runs_of(elements: Iterable[Element]) -> list[str]:
-    """What is translated of the words between atoms, those that hold any: from the first word to the last one, with the
-    punctuation that ends a sentence there. Other punctuation around them stays as it is."""
+    """The text between atoms that is translated: from its first word to its last one, with the punctuation that ends a
+    sentence there. Other punctuation around it stays as it is."""
     return [core for _, core, _ in map(_part, elements) if core]
 
 
 def with_runs(
     elements: Iterable[Element], translations: Iterable[str], kept_ends: tuple[str, ...] = ()
 ) -> list[Element]:
-    """The elements with translations in place of their runs. A full stop that a model puts at the end of a run without
-    one is left out, unless the translation ends in one of `kept_ends`."""
+    """The elements with translations in place of their runs. A full stop that the model adds to a run without one is
+    left out, unless the translation ends in one of `kept_ends`."""
     following = iter(translations)
     made: list[Element] = []
     for element in elements:
         before, core, after = _part(element)
-        if core:
-            translation = next(following)
-            if not has_end(core) and not translation.endswith(kept_ends):
-                translation = without_stop(translation)
-            made.append(f"{before}{translation}{after}")
-        else:
+        if not core:
             made.append(element)
+            continue
+        translation = next(following)
+        if not has_end(core) and not translation.endswith(kept_ends):
+            translation = without_stop(translation)
+        made.append(f"{before}{translation}{after}")
     return made
 
 
 def has_end(text: str) -> bool:
-    """Whether its last character ends a sentence."""
-    return text.endswith(tuple(_ENDS))
+    """Whether the last character ends a sentence."""
+    return text.endswith(_ENDS)
 
 
 def without_stop(text: str) -> str:
@@ -206,8 +201,8 @@ def without_stop(text: str) -> str:
 
 
 def _part(element: Element) -> tuple[str, str, str]:
-    """What is before the words of an element, the words, and what is after them; nothing of an atom or of an element
-    without words. Protected text counts as words: the elements of a document are parted at its tags alone."""
+    """Text before the words of an element, the words, and text after them; all empty for an atom or an element without
+    words. Protected text counts as words, because the elements of a document are parted at its tags alone."""
     if isinstance(element, Atom) or not has_words(element):
         return "", "", ""
     shown = "".join(one.stand_in if isinstance(one, Atom) else one for one in split_protected(element))
@@ -219,7 +214,7 @@ def _part(element: Element) -> tuple[str, str, str]:
 
 
 def edges(words: str) -> tuple[str, str, str]:
-    """White space and dropped characters before words, the words, the same after them."""
+    """White space and dropped characters before words, the words, and such characters after them."""
     start, end = (len(words) - len(_EDGE.sub("", one)) for one in (words, words[::-1]))
     end = max(start, len(words) - end)
     return words[:start], words[start:end], words[end:]

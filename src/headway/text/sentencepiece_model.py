@@ -1,8 +1,7 @@
-"""The bytes of a sentencepiece model: what they say, what one from a stranger could do with a text, and the same model
-with other ids.
+"""Reads the bytes of a sentencepiece model, checks those of strangers, and makes the same model with other ids.
 
-sentencepiece itself refuses what would have it read outside its memory. It allows rules of normalisation that put a
-megabyte in the place of a character, or bytes that are no text; these are refused here.
+sentencepiece itself refuses models that would make it read outside its memory. It allows rules of normalisation that
+replace a character by a megabyte or by bytes that aren't text; these are refused here.
 
 Rules of normalisation are stored as the size of a trie, the trie, and the texts that its leaves point to, each ended by
 a zero. The trie is a double array as Darts-clone makes it (https://github.com/s-yata/darts-clone): each unit of 32 bits
@@ -12,7 +11,7 @@ place of a child. Keys may share their ends.
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,21 +22,22 @@ from numpy.typing import NDArray
 from headway.errors import UserError
 
 LONGEST_REPLACEMENT = 256
-"""Bytes that a rule of normalisation may put in the place of what it replaces; NFKC needs 33."""
+"""Maximum bytes that a rule of normalisation may give; NFKC needs 33."""
 MOST_BEGINNINGS = 2**21
-"""Of all keys together; NFKC has 263,000. A damaged trie may have no end."""
+"""Maximum for all keys together; NFKC has 263,000. A damaged trie may have no end."""
 LONGEST_KEY = 256
-"""Bytes that a rule may replace; NFKC needs 12."""
+"""Maximum bytes that a rule may replace; NFKC needs 12."""
 
-_NORMALIZERS, _CHARSMAP = (3, 5), 2
-"""Numbers of fields: normalizer_spec and denormalizer_spec in a model, precompiled_charsmap in both."""
-_PIECES, _TRAINER = 1, 2
-"""Numbers of fields: pieces and trainer_spec in a model."""
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+"""Kinds of protobuf fields."""
+_PIECES, _TRAINER, _NORMALIZERS = (1, _BYTES), (2, _BYTES), ((3, _BYTES), (5, _BYTES))
+"""Fields of a model: pieces, trainer_spec, and normalizer_spec with denormalizer_spec."""
+_CHARSMAP = (2, _BYTES)
+"""The field precompiled_charsmap of both normalizers."""
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
 """Types of pieces."""
 _UNIGRAM, _BPE = 1, 2
 """Types of models."""
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LEAF = 1 << 31
 """Set in a unit that points to a text; the other bits are the place of the text."""
 _HAS_LEAF, _WIDE_OFFSET = 1 << 8, 1 << 9
@@ -45,42 +45,43 @@ _HAS_LEAF, _WIDE_OFFSET = 1 << 8, 1 << 9
 
 @dataclass(frozen=True)
 class SentencePieceModel:
-    """What a model does with a text, in the words of its format.
+    """The content of a model, in the words of its format.
     https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto"""
 
     kind: Literal["bpe", "unigram"]
     pieces: list[str]
     """By id."""
     scores: list[float]
-    """Of each piece, with the fewest digits that give the same number of 32 bits."""
+    """By id, with the fewest digits that give the same number of 32 bits."""
     control: list[int]
-    """Ids of the pieces that text never has, and that decode to nothing."""
+    """Ids of pieces that are never found in text and decode to nothing."""
     user_defined: list[int]
-    """Ids of the pieces that text has wherever it can, and that no rule changes."""
+    """Ids of pieces that are found before all others and that no rule changes."""
     unused: list[int]
-    """Ids of the pieces that text never has, and that decode to themselves."""
+    """Ids of pieces that are never found in text and decode to themselves."""
     byte: list[int]
-    """Ids of the 256 pieces for characters that have no piece, by the byte; empty without byte fallback."""
+    """Ids of the 256 pieces for characters without a piece, by the byte; empty without byte fallback."""
     add_dummy_prefix: bool
     remove_extra_whitespaces: bool
     escape_whitespaces: bool
     treat_whitespace_as_suffix: bool
     rules: dict[str, str]
-    """What is replaced before the text is split, and by what: where several begin, the longest."""
+    """Strings that are replaced before the text is split, the longest first where several begin, and their texts."""
 
 
 def read_model(model: bytes) -> SentencePieceModel:
     """Reads a model that sentencepiece has loaded. Raises UserError for one that splits text otherwise than BPE and
     unigram do, or that rewrites decoded text."""
     fields = list(_fields(model))
-    pieces = [_values(message) for number, message in fields if number == _PIECES]
+    pieces = [dict(_fields(message)) for field, message in fields if field == _PIECES]
     trainer, normalizer, denormalizer = (
-        _values(b"".join(message for number, message in fields if number == spec)) for spec in (_TRAINER, *_NORMALIZERS)
+        dict(_fields(b"".join(message for field, message in fields if field == spec)))
+        for spec in (_TRAINER, *_NORMALIZERS)
     )
     model_type = trainer.get((3, _VARINT), _UNIGRAM)
     if model_type not in (_UNIGRAM, _BPE):
         raise UserError("its sentencepiece model is neither BPE nor unigram")
-    if denormalizer.get((_CHARSMAP, _BYTES)):
+    if denormalizer.get(_CHARSMAP):
         raise UserError("its sentencepiece model rewrites decoded text (denormalizer_spec)")
     names = [piece[1, _BYTES].decode() for piece in pieces]
     types = [piece.get((3, _VARINT), _NORMAL) for piece in pieces]
@@ -100,12 +101,12 @@ def read_model(model: bytes) -> SentencePieceModel:
         remove_extra_whitespaces=bool(normalizer.get((4, _VARINT), 1)),
         escape_whitespaces=bool(normalizer.get((5, _VARINT), 1)),
         treat_whitespace_as_suffix=bool(trainer.get((24, _VARINT), 0)),
-        rules=normalization_rules(normalizer.get((_CHARSMAP, _BYTES), b"")),
+        rules=normalization_rules(normalizer.get(_CHARSMAP, b"")),
     )
 
 
 def normalization_rules(charsmap: bytes) -> dict[str, str]:
-    """What `precompiled_charsmap` of a model that sentencepiece has loaded replaces, and by what. Raises UserError."""
+    """The strings that `precompiled_charsmap` of a loaded model replaces, and their texts. Raises UserError."""
     if not charsmap:
         return {}
     trie, texts = _trie_and_texts(charsmap)
@@ -137,58 +138,56 @@ def normalization_rules(charsmap: bytes) -> dict[str, str]:
 def text_pieces(model: bytes) -> list[str]:
     """The pieces that the model finds in text, by id: neither control symbols nor <unk>. Raises UserError."""
     processor = load_processor(model)
-    return [processor.id_to_piece(id_) for id_ in range(processor.get_piece_size()) if _is_text(processor, id_)]
+    others = processor.is_control, processor.is_unknown, processor.is_unused
+    ids = range(processor.get_piece_size())
+    return [processor.id_to_piece(id_) for id_ in ids if not any(is_other(id_) for is_other in others)]
 
 
 def renumbered(model: bytes, controls: Sequence[str], vocabulary: Sequence[str]) -> bytes:
     """A model that splits text into the same pieces, with other ids: `controls`, of which the second is the unknown
-    piece, then `vocabulary`, which has every piece that the model finds in text. What else it has is never found in
-    text, and decodes to itself. Raises UserError."""
-    processor = load_processor(model)
-    fields = list(_fields(model))
-    messages = [message for number, message in fields if number == _PIECES]
-    ids = {processor.id_to_piece(id_): id_ for id_ in range(len(messages))}
-    scores = processor.get_score(list(range(len(messages))))
-    if all(score.is_integer() for score in scores) and not ids.keys() >= set(vocabulary):
+    piece, then `vocabulary`, which has every piece that the model finds in text. Its other entries are never found in
+    text and decode to themselves. Raises UserError."""
+    text, processor = set(text_pieces(model)), load_processor(model)
+    messages = [message for field, message in _fields(model) if field == _PIECES]
+    ids = list(range(len(messages)))
+    known, scores = dict(zip(processor.id_to_piece(ids), messages, strict=True)), processor.get_score(ids)
+    if all(score.is_integer() for score in scores) and not known.keys() >= set(vocabulary):
         raise UserError("its tokens are joined in pairs (BPE), and the vocabulary has tokens that it lacks")
     pieces = [_piece(name, 0.0, _UNKNOWN if id_ == 1 else _CONTROL) for id_, name in enumerate(controls)]
-    for name in vocabulary:
-        known = name in ids and _is_text(processor, ids[name])
-        pieces.append(messages[ids[name]] if known else _piece(name, min(scores), _UNUSED))
-    others = [_field(number, message) for number, message in fields if number in (_TRAINER, *_NORMALIZERS)]
-    return b"".join([*(_field(_PIECES, piece) for piece in pieces), *others])
+    pieces += [known[name] if name in text else _piece(name, min(scores), _UNUSED) for name in vocabulary]
+    return _with_pieces(model, pieces)
 
 
-def grown(model: bytes, tags: Sequence[str], text_begins: int, pieces: Sequence[tuple[str, float | None]]) -> bytes:
+def enlarged(model: bytes, tags: Sequence[str], text_begins: int, pieces: Sequence[tuple[str, float | None]]) -> bytes:
     """A model with more pieces: tags, which are control symbols, before the id `text_begins`, and at the end pieces
     with their scores; it never finds those without a score in text. Raises UserError."""
-    fields = list(_fields(model))
-    messages = [message for number, message in fields if number == _PIECES]
+    messages = [message for field, message in _fields(model) if field == _PIECES]
     lowest = min(load_processor(model).get_score(list(range(len(messages)))))
     for name, score in pieces:
         messages.append(_piece(name, lowest, _UNUSED) if score is None else _piece(name, score, _NORMAL))
     messages[text_begins:text_begins] = [_piece(tag, 0.0, _CONTROL) for tag in tags]
-    others = [_field(number, message) for number, message in fields if number in (_TRAINER, *_NORMALIZERS)]
-    return b"".join([*(_field(_PIECES, message) for message in messages), *others])
+    return _with_pieces(model, messages)
 
 
 def load_processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
-    """sentencepiece with the model, which may come from anybody. Raises UserError."""
+    """sentencepiece with the model, which may come from a stranger. Raises UserError."""
     if not model:
         raise UserError("not a sentencepiece model (it is empty)")
-    for normalizer in (message for number, message in _fields(model) if number in _NORMALIZERS):
-        for rules in (message for number, message in _fields(normalizer) if number == _CHARSMAP and message):
+    for normalizer in (message for field, message in _fields(model) if field in _NORMALIZERS):
+        for rules in (message for field, message in _fields(normalizer) if field == _CHARSMAP and message):
             _check_rules(rules)
     try:
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        processor.id_to_piece(list(range(processor.get_piece_size())))  # raises for what is no text
+        processor.id_to_piece(list(range(processor.get_piece_size())))  # raises unless all are UTF-8
     except (RuntimeError, ValueError, OSError) as error:
         raise UserError(f"not a sentencepiece model ({' '.join(str(error).split())})") from None
     return processor
 
 
-def _is_text(processor: sentencepiece.SentencePieceProcessor, id_: int) -> bool:
-    return not (processor.is_control(id_) or processor.is_unknown(id_) or processor.is_unused(id_))
+def _with_pieces(model: bytes, pieces: Iterable[bytes]) -> bytes:
+    """The model with other pieces."""
+    others = [_field(field[0], message) for field, message in _fields(model) if field in (_TRAINER, *_NORMALIZERS)]
+    return b"".join([*(_field(_PIECES[0], piece) for piece in pieces), *others])
 
 
 def _piece(name: str, score: float, kind: int) -> bytes:
@@ -196,7 +195,7 @@ def _piece(name: str, score: float, kind: int) -> bytes:
 
 
 def _field(number: int, message: bytes) -> bytes:
-    """A field that has bytes."""
+    """The bytes of a protobuf field that has bytes."""
     size, length = bytearray(), len(message)
     while length > 127:
         size.append(length & 127 | 128)
@@ -216,7 +215,7 @@ def _check_rules(charsmap: bytes) -> None:
     try:
         texts.decode("utf-8")
     except UnicodeDecodeError:
-        raise UserError("a rule of normalisation gives what is not UTF-8") from None
+        raise UserError("a rule of normalisation gives bytes that are not UTF-8") from None
 
 
 def _trie_and_texts(charsmap: bytes) -> tuple[NDArray[np.uint32], bytes]:
@@ -227,49 +226,33 @@ def _trie_and_texts(charsmap: bytes) -> tuple[NDArray[np.uint32], bytes]:
     return np.frombuffer(charsmap, "<u4", size // 4, 4), charsmap[4 + size :]
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of a protobuf message that have bytes, with their numbers."""
-    return ((number, value) for number, kind, value in _all_fields(message) if kind == _BYTES)
-
-
-def _values(message: bytes) -> dict[tuple[int, int], Any]:
-    """The values of a protobuf message by number and kind of the field: the last, where there are several."""
-    return {(number, kind): value for number, kind, value in _all_fields(message)}
-
-
-def _all_fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
-    """The fields of a protobuf message: number, kind, and the number or the bytes that it has.
+def _fields(message: bytes) -> Iterator[tuple[tuple[int, int], Any]]:
+    """The fields of a protobuf message: the number and kind of each, and the number or bytes that it has.
     https://protobuf.dev/programming-guides/encoding/"""
     place = 0
     while place < len(message):
         tag, place = _varint(message, place)
+        number, kind = tag >> 3, tag & 7
         if tag >> 32:
             raise UserError("not a sentencepiece model (a field's number is too large)")
-        kind = tag & 7
         if kind == _VARINT:
             value, place = _varint(message, place)
-            yield tag >> 3, kind, value
-        elif kind == _BYTES:
-            size, start = _varint(message, place)
+        elif kind in (_BYTES, _FIXED64, _FIXED32):
+            size, start = _varint(message, place) if kind == _BYTES else (8 if kind == _FIXED64 else 4, place)
             place = start + size
-            if place <= len(message):
-                yield tag >> 3, kind, message[start:place]
-        elif kind in (_FIXED64, _FIXED32):
-            start, place = place, place + (8 if kind == _FIXED64 else 4)
-            yield tag >> 3, kind, message[start:place]
+            value = message[start:place]
         else:
             raise UserError("not a sentencepiece model (a field of an unknown kind)")
-    if place != len(message):
-        raise UserError("not a sentencepiece model (it ends too early)")
+        if place > len(message):
+            raise UserError("not a sentencepiece model (it ends too early)")
+        yield (number, kind), value
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:
-    """The number that begins there, and where the next thing begins."""
+    """The number that begins there, and the place after it."""
     value = 0
-    for index in range(10):
-        if place + index >= len(message):
-            break
-        value |= (message[place + index] & 127) << 7 * index
-        if message[place + index] < 128:
+    for index, byte in enumerate(message[place : place + 10]):
+        value |= (byte & 127) << 7 * index
+        if byte < 128:
             return value, place + index + 1
     raise UserError("not a sentencepiece model (a number has no end)")

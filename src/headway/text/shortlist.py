@@ -1,7 +1,7 @@
 """A shortlist: the few target tokens that a translation of a source may have, so that the output layer needs no others.
 
-For each source token the target tokens that it becomes most often, by the word translation probabilities of Brown et
-al. (1993), model 1, and for all sources the most frequent target tokens.
+It has the target tokens that each source token becomes most often, by the word translation probabilities of Brown et
+al. (1993), model 1, and the most frequent target tokens for all sources.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,32 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.characters import is_blank, is_too_long
 from headway.text.tokenizer import Tokenizer
 
 OF_TOKEN, ALWAYS = 30, 300
-"""Target tokens for each source token, and those for all (measured in docs/results.md)."""
+"""Target tokens for each source token, and for all (measured in docs/results.md)."""
 MOST_LINKS = 20_000_000
-"""Pairs of tokens that are learned from: those of some 100,000 sentences, in 1.5 GB of memory."""
+"""Maximum pairs of tokens to learn from: those of some 100,000 sentences, in 1.5 GB of memory."""
 ROUNDS = 4
-"""Of expectation maximisation."""
+"""Rounds of expectation maximisation."""
 
 
 @dataclass(frozen=True)
 class Shortlist:
-    """Ids are those of a model's tokenizers."""
+    """The tables of one model; ids are those of its tokenizers."""
 
     of_token: NDArray[np.int32]
-    """For each source id the target ids that it becomes most often, -1 where there are no more. (source vocabulary,
-    count)"""
+    """For each source id the target ids that it becomes most often, filled up with -1. (source vocabulary, count)"""
     always: NDArray[np.int32]
     """The target ids that every translation may have."""
     target_vocabulary: int
-    """How many target ids there are."""
+    """The number of target ids."""
 
     def allowed(self, source: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which target ids the translation of each source may have. source: (sentences, length), padded with a control
-        id -> (sentences, target vocabulary)"""
+        """Marks the target ids that the translation of each source may have. source: (sentences, length), padded with a
+        control id -> (sentences, target vocabulary)"""
         allowed = np.zeros((len(source), self.target_vocabulary + 1), dtype=bool)
         found = self.of_token[source].reshape(len(source), -1)  # -1 is the last column, which is cut off
         np.put_along_axis(allowed, found, True, axis=1)
@@ -44,27 +42,11 @@ class Shortlist:
         return allowed[:, :-1]
 
 
-def shortlist_of_pairs(
-    pairs: Iterable[tuple[str, str]], source: Tokenizer, target: Tokenizer, max_length: int
-) -> Shortlist:
-    """Learned from training text. Sides that a model of `max_length` can't read are left out. Raises UserError."""
-
-    def ids(text: str, tokenizer: Tokenizer, *, tagged: bool) -> list[int]:
-        return [] if is_too_long(text, max_length) else tokenizer.encode(text, tagged=tagged)
-
-    encoded = (
-        (ids(from_text, source, tagged=True), ids(to_text, target, tagged=False))
-        for from_text, to_text in pairs
-        if not is_blank(from_text) and not is_blank(to_text)
-    )
-    return learn_shortlist(encoded, source, target)
-
-
 def learn_shortlist(
     pairs: Iterable[tuple[Sequence[int], Sequence[int]]], source: Tokenizer, target: Tokenizer
 ) -> Shortlist:
-    """pairs: source and target ids, of which so many are read that they have MOST_LINKS. A source token may also stay
-    as it is, if the target side has it: names do. Raises UserError if there are none."""
+    """Learns from pairs of source and target ids up to MOST_LINKS, without pairs that have an empty side. A source
+    token may also stay as it is, if the target side has it: names do. Raises UserError if there are no pairs."""
     links, widths, read = [], [], 0
     frequency = np.zeros(target.vocab_size, dtype=np.int64)
     for source_ids, target_ids in pairs:
@@ -96,9 +78,11 @@ def learn_shortlist(
 def _translation_probabilities(
     links: NDArray[np.int64], widths: NDArray[np.int64], target_vocabulary: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """links: source id * target_vocabulary + target id for each pair of tokens that stand in one pair of sentences; the
-    links of one target token lie together, and `widths` says how many it has. -> the probability of the target token
-    given the source token, and the link that it is of."""
+    """The probability of the target token given the source token, for each link, and the link that it is of.
+
+    links: source id * target_vocabulary + target id for each pair of tokens in one pair of sentences, those of one
+    target token side by side; widths: the number of links of each target token.
+    """
     ids, link = np.unique(links, return_inverse=True)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
     probabilities = np.ones(len(ids))

@@ -1,5 +1,6 @@
-"""Subwords by sentencepiece. Python normalises the text first, because sentencepiece's own tables don't put marks in
-their order.
+"""Subwords by sentencepiece, and tokenizers of both kinds from their files.
+
+Python normalises the text first, because sentencepiece's own tables don't put marks in their order.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, takewhile
+from pathlib import Path
 from typing import Literal
 
 import sentencepiece
@@ -26,15 +28,16 @@ from headway.text.tokenizer import (
     PAD_ID,
     UNK_ID,
     Piece,
+    Tokenizer,
     TokenizerKind,
     language_tag,
 )
+from headway.text.words import WordTokenizer
 
 _SKIPPED = "\u2585"
-"""sentencepiece learns nothing from a line with this character in it, and says nothing about it."""
+"""sentencepiece silently learns nothing from a line with this character in it."""
 _SPACE_MARK, _SPACE_MARK_IN_TEXT = "▁", "\ufdd0"
-"""sentencepiece takes U+2581 for a space. In a text it is a character, so a code point that never is one stands for
-it."""
+"""sentencepiece takes U+2581 for a space. Where a text has it as a character, a code point that never is one stands."""
 
 
 class SubwordTokenizer:
@@ -42,50 +45,36 @@ class SubwordTokenizer:
     is one space, and none begins or ends a text; invisible characters are dropped (`text.characters`). Any other
     character comes back.
 
-    Tags of target languages are control pieces of it: only a tag that stands first in a text is one, anywhere else it
-    is text.
+    Tags of target languages are control pieces: a tag is one only at the beginning of a text, elsewhere it is text.
     """
 
     suffix = ".spm"
 
     def __init__(self, model: bytes) -> None:
-        """`model`: the bytes of its file, from anybody. Raises UserError."""
+        """`model`: the bytes of its file, which may come from a stranger. Raises UserError."""
         self._model, self._processor = model, load_processor(model)
-        if fault := self._fault_of_pieces():
-            raise UserError(f"not a sentencepiece model ({fault})")
-        self._tags: dict[str, int] = {}
-        for id_ in range(len(CONTROL_PIECES), self.vocab_size):
-            if not self._processor.is_control(id_):
-                break
-            self._tags[self._processor.id_to_piece(id_)] = id_
-        self.target_tags = [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
-        self.never_generated = [UNK_ID, *self._tags.values()]
-
-    def _fault_of_pieces(self) -> str:
-        """Empty where they are what their ids say."""
+        self.vocab_size: int = self._processor.get_piece_size()
         if self.vocab_size < len(CONTROL_PIECES):
-            return "lacks the control symbols"
+            raise UserError("not a sentencepiece model (lacks the control symbols)")
         for id_, piece in enumerate(CONTROL_PIECES):
             if not (self._processor.is_unknown(id_) if id_ == UNK_ID else self._processor.is_control(id_)):
-                return f"id {id_} is not a control symbol, as {piece} must be"
-        finite = map(math.isfinite, self._processor.get_score(list(range(self.vocab_size))))
-        return "" if all(finite) else "a score is not finite"
-
-    @property
-    def vocab_size(self) -> int:
-        return self._processor.get_piece_size()
+                raise UserError(f"not a sentencepiece model (id {id_} is not a control symbol, as {piece} must be)")
+        scores = self._processor.get_score(list(range(self.vocab_size)))
+        if not all(map(math.isfinite, scores)):
+            raise UserError("not a sentencepiece model (a score is not finite)")
+        # BPE scores its tokens by their rank, unigram by log-probability.
+        self.kind: TokenizerKind = "bpe" if scores[-1].is_integer() else "unigram"
+        tag_ids = takewhile(self._processor.is_control, range(len(CONTROL_PIECES), self.vocab_size))
+        self._tags = {self._processor.id_to_piece(id_): id_ for id_ in tag_ids}
+        self.target_tags = [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
+        self.never_generated = [UNK_ID, *self._tags.values()]
 
     @property
     def vocabulary(self) -> list[str]:
         return self._processor.id_to_piece(list(range(self.vocab_size)))
 
-    @property
-    def kind(self) -> TokenizerKind:
-        """BPE scores its tokens by their rank, unigram by log-probability."""
-        return "bpe" if self._processor.get_score(self.vocab_size - 1).is_integer() else "unigram"
-
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
-        tag, start = self._leading_tag(text) if tagged else (None, 0)
+        tag, start = self._leading_tag(text, tagged)
         ids = self._processor.encode(_normalized(text[start:]))
         return [self._tags[tag.text], *ids] if tag and ids else ids
 
@@ -102,7 +91,7 @@ class SubwordTokenizer:
         return self._processor.decode(self._text_ids(ids)).replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK)
 
     def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
-        tag, start = self._leading_tag(text) if tagged else (None, 0)
+        tag, start = self._leading_tag(text, tagged)
         mapping = self._processor.encode(_normalized(text[start:]), return_type="offset_mapping")
         pieces = _placed(mapping["pieces"], _original_offsets(mapping["offsets"], text[start:]), text[start:], start)
         return [tag, *pieces] if tag and pieces else pieces
@@ -115,24 +104,23 @@ class SubwordTokenizer:
         """The tokens of the text, with characters in place of bytes and unknown tokens."""
         found: list[str] = []
         pieces = self._processor.encode(_normalized(text), out_type=str)
-        for is_byte, group in groupby(pieces, self._bytes.__contains__):
-            run = list(group)
-            found += bytes(self._bytes[piece] for piece in run).decode() if is_byte else run
-        return [symbol for piece in found for symbol in ([piece] if piece in self._known else piece)]
+        for is_byte, run in groupby(pieces, self._bytes.__contains__):
+            if is_byte:
+                found += bytes(self._bytes[piece] for piece in run).decode()
+            else:
+                for piece in run:
+                    found += piece if self._processor[piece] == UNK_ID else [piece]
+        return found
 
     @cached_property
     def _bytes(self) -> dict[str, int]:
-        """The bytes of the pieces for characters that have none."""
+        """The bytes of the pieces for characters without a piece."""
         names = {f"<0x{byte:02X}>": byte for byte in range(256)}
         return {name: byte for name, byte in names.items() if self._processor.is_byte(self._processor[name])}
 
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.vocabulary)
-
-    def _leading_tag(self, text: str) -> tuple[Piece | None, int]:
-        """The tag that the text begins with, and where the text itself begins."""
-        match = LEADING_TAG.match(text) if self._tags else None
+    def _leading_tag(self, text: str, tagged: bool = True) -> tuple[Piece | None, int]:
+        """The tag that the text begins with, and the place where the text itself begins."""
+        match = LEADING_TAG.match(text) if tagged and self._tags else None
         return (Piece(match[1], *match.span(1)), match.end()) if match and match[1] in self._tags else (None, 0)
 
     def _text_ids(self, ids: Sequence[int]) -> list[int]:
@@ -151,23 +139,39 @@ class SubwordTokenizer:
         try:
             return cls(_train_sentencepiece(lines, kind, vocab_size, tags))
         except RuntimeError as error:
-            too_many = re.search(r"Vocabulary size too high .* a value <= (\d+)", str(error))
-            if too_many:
-                return cls(_train_sentencepiece(lines, kind, int(too_many.group(1)), tags))
-            too_few = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
-            if too_few or vocab_size <= len(CONTROL_PIECES) + len(tags) + 256:
-                needed = too_few.group(1) if too_few else f"more than {len(CONTROL_PIECES) + len(tags) + 256}"
-                raise UserError(
-                    f"tokenizer.vocab_size={vocab_size} is too small: the characters of the text, the 256 bytes and "
-                    f"the control symbols need {needed} tokens already; use more"
-                ) from None
+            problem = " ".join(str(error).split())
+        if too_many := re.search(r"Vocabulary size too high .* a value <= (\d+)", problem):
+            return cls(_train_sentencepiece(lines, kind, int(too_many[1]), tags))
+        too_few = re.search(r"smaller than required_chars\. \d+ vs (\d+)", problem)
+        fixed = len(CONTROL_PIECES) + len(tags) + 256
+        if too_few or vocab_size <= fixed:
+            needed = too_few[1] if too_few else f"more than {fixed}"
             raise UserError(
-                f"sentencepiece can't learn a vocabulary from this text ({' '.join(str(error).split())})"
-            ) from None
+                f"tokenizer.vocab_size={vocab_size} is too small: the characters of the text, the 256 bytes and "
+                f"the control symbols need {needed} tokens already; use more"
+            )
+        raise UserError(f"sentencepiece can't learn a vocabulary from this text ({problem})")
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """A tokenizer from its file. Raises UserError."""
+    try:
+        return parse_tokenizer(path.read_bytes(), path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such tokenizer file") from None
+
+
+def parse_tokenizer(data: bytes, path: Path) -> Tokenizer:
+    """A tokenizer from the bytes of the file at `path`, which may come from a stranger; its suffix tells the kind.
+    Raises UserError."""
+    try:
+        return SubwordTokenizer(data) if path.name.endswith(SubwordTokenizer.suffix) else WordTokenizer.from_bytes(data)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def _normalized(text: str) -> str:
-    """The text for sentencepiece: what is visible, in Unicode's NFKC; its own NFKC doesn't put marks in their order."""
+    """The visible text in NFKC for sentencepiece, whose own NFKC doesn't put marks in their order."""
     if is_blank(text):
         return ""
     return unicodedata.normalize("NFKC", visible(text)).replace(_SPACE_MARK, _SPACE_MARK_IN_TEXT)
@@ -175,26 +179,19 @@ def _normalized(text: str) -> str:
 
 def _original_offsets(offsets: Sequence[tuple[int, int]], text: str) -> Sequence[tuple[int, int]]:
     """Offsets in the normalised text to offsets in the text, of all characters that were normalised together."""
-    shown = visible(text)
+    shown, spans = visible(text), visible_spans(text)
     if not unicodedata.is_normalized("NFKC", shown):
-        spans: list[tuple[int, int]] = []  # of each normalised character
-        for start, end in _normalized_together(shown):
-            spans += [(start, end)] * len(unicodedata.normalize("NFKC", shown[start:end]))
-        offsets = _of_spans(offsets, spans, len(shown))
-    return offsets if shown == text else _of_spans(offsets, visible_spans(text), len(text))
-
-
-def _of_spans(
-    offsets: Sequence[tuple[int, int]], spans: Sequence[tuple[int, int]], length: int
-) -> list[tuple[int, int]]:
-    """Offsets in a text whose characters stand for spans of another text to offsets in that one, which is `length`
-    characters long."""
-    starts = [*(start for start, _ in spans), length]
+        spans = [
+            (spans[start][0], spans[end - 1][1])
+            for start, end in _normalized_together(shown)
+            for _ in unicodedata.normalize("NFKC", shown[start:end])
+        ]
+    starts = [*(start for start, _ in spans), len(text)]
     return [(starts[start], spans[end - 1][1] if start < end else starts[start]) for start, end in offsets]
 
 
 def _normalized_together(text: str) -> Iterator[tuple[int, int]]:
-    """The shortest parts of the text whose normal forms make up that of the text."""
+    """The shortest parts of the text whose normal forms together are that of the text."""
     start = 0
     for place in range(1, len(text)):
         if unicodedata.combining(unicodedata.normalize("NFKD", text[place])[0]):

@@ -1,8 +1,8 @@
 """The protocol of tokenizers: text to ids and back. `text.subwords` and `text.words` are the two kinds.
 
 Both have the same four control ids: <pad> 0, <unk> 1, <sos> 2 and <eos> 3. A control symbol that is spelled out in a
-text is ordinary text for `encode`, and never becomes a control id. Texts that are equivalent in Unicode, such as
-composed and decomposed Hangul, have the same ids.
+text is ordinary text for `encode`. Texts that are equivalent in Unicode, such as composed and decomposed Hangul, have
+the same ids.
 """
 
 import hashlib
@@ -36,23 +36,17 @@ class Tokenizer(Protocol):
 
     suffix: str
     """Suffix of the file that the tokenizer is saved in."""
-
+    kind: TokenizerKind
+    vocab_size: int
     target_tags: list[str]
     """Languages that a tag such as `>>ko<<` in front of a text can choose; empty if the model has only one."""
-
-    @property
-    def vocab_size(self) -> int: ...
-
-    @property
-    def kind(self) -> TokenizerKind: ...
+    never_generated: list[int]
+    """Ids that must not occur in a translation."""
 
     @property
     def vocabulary(self) -> list[str]:
         """All tokens, by id."""
         ...
-
-    never_generated: list[int]
-    """Ids that must not occur in a translation."""
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
         """The ids of the text, without control symbols; empty for a blank text. `tagged`: the text is a source, which
@@ -88,11 +82,11 @@ def language_tag(language: str) -> str:
 
 
 def is_tag(piece: str) -> bool:
-    """Whether the piece is one that `language_tag` gives."""
+    """Whether the piece has the form of `language_tag`."""
     match = LEADING_TAG.fullmatch(piece)
     return match is not None and match[1] == piece
 
 
 def fingerprint(tokenizer: Tokenizer) -> str:
-    """SHA-256 of the tokenizer's file: equal exactly where text becomes the same ids."""
+    """SHA-256 of the tokenizer's file: equal exactly if text becomes the same ids."""
     return hashlib.sha256(tokenizer.to_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""Whole words: what stands between spaces, and a vocabulary of them."""
+"""Whole words: the strings between white space, and a vocabulary of them."""
 
 from __future__ import annotations
 
@@ -17,30 +17,20 @@ _WORD = re.compile(r"\S+")
 
 
 class WordTokenizer:
-    """Words are what stands between spaces, in NFC; a word that isn't in the vocabulary is <unk>."""
+    """Splits text at white space into words in NFC; a word that isn't in the vocabulary is <unk>."""
 
     suffix = ".vocab.json"
+    kind: TokenizerKind = "word"
 
     def __init__(self, words: Sequence[str], lowercase: bool = False) -> None:
-        self._words = list(words)
+        self.vocabulary = [*CONTROL_PIECES, *words]
+        self.vocab_size = len(self.vocabulary)
         self.lowercase = lowercase
         self.target_tags: list[str] = []
         self.never_generated: list[int] = []
-        self._ids = {word: id_ for id_, word in enumerate(self._words, start=len(CONTROL_PIECES))}
-        if len(self._ids) != len(self._words):
+        self._ids = {word: id_ for id_, word in enumerate(words, start=len(CONTROL_PIECES))}
+        if len(self._ids) != len(words):
             raise UserError("a word stands twice in the vocabulary")
-
-    @property
-    def vocab_size(self) -> int:
-        return len(CONTROL_PIECES) + len(self._words)
-
-    @property
-    def kind(self) -> TokenizerKind:
-        return "word"
-
-    @property
-    def vocabulary(self) -> list[str]:
-        return [*CONTROL_PIECES, *self._words]
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
         return [self._ids.get(word, UNK_ID) for word in split_words(text, self.lowercase)]
@@ -67,15 +57,10 @@ class WordTokenizer:
         return [Piece(word, end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
 
     def _words_of(self, ids: Sequence[int]) -> list[str]:
-        controls = len(CONTROL_PIECES)
-        return [
-            CONTROL_PIECES[id_] if id_ < controls else self._words[id_ - controls]
-            for id_ in ids
-            if id_ not in (PAD_ID, BOS_ID, EOS_ID)
-        ]
+        return [self.vocabulary[id_] for id_ in ids if id_ not in (PAD_ID, BOS_ID, EOS_ID)]
 
     def to_bytes(self) -> bytes:
-        document = {"lowercase": self.lowercase, "words": self._words}
+        document = {"lowercase": self.lowercase, "words": self.vocabulary[len(CONTROL_PIECES) :]}
         return json.dumps(document, ensure_ascii=False, indent=0).encode("utf-8")
 
     @classmethod
@@ -84,7 +69,7 @@ class WordTokenizer:
         try:
             document = json.loads(data.decode("utf-8"))
             words, lowercase = document["words"], document["lowercase"]
-            "".join(words).encode("utf-8")  # raises for what is no text, half a surrogate pair included
+            "".join(words).encode("utf-8")  # raises unless all are text, without halves of surrogate pairs
         except (ValueError, TypeError, KeyError, RecursionError):
             raise UserError(problem) from None
         if not isinstance(words, list) or not isinstance(lowercase, bool):
@@ -97,14 +82,12 @@ class WordTokenizer:
     def train(cls, lines: Iterable[str], vocab_size: int, min_frequency: int, lowercase: bool) -> WordTokenizer:
         """The most frequent words that occur at least `min_frequency` times, at most `vocab_size` with the controls."""
         counts = Counter(word for line in lines for word in split_words(line, lowercase))
-        frequent = sorted(
-            (word for word, count in counts.items() if count >= min_frequency), key=lambda word: (-counts[word], word)
-        )
-        return cls(frequent[: max(0, vocab_size - len(CONTROL_PIECES))], lowercase)
+        frequent = sorted((-count, word) for word, count in counts.items() if count >= min_frequency)
+        return cls([word for _, word in frequent[: max(0, vocab_size - len(CONTROL_PIECES))]], lowercase)
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Where each word of the text begins and ends."""
+    """Start and end of each word in the text."""
     return [match.span() for match in _WORD.finditer(text)]
 
 

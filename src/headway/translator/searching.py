@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from headway.decoding import Demands, Hypothesis, Phrase, PhraseSearcher, Searcher, SearchOptions
+from headway.decoding import Hypothesis, Phrase, PhraseSearcher, RequiredPhrases, Searcher, SearchOptions
 from headway.devices import EngineName
 from headway.errors import UserError
 from headway.storage import Aligner
@@ -156,13 +156,15 @@ class TextSearcher:
         has_phrases = any(one.phrases for one in sources)
         if not has_phrases or options.sample is not None or not isinstance(searcher, PhraseSearcher):
             return searcher.search(*work(sources))
-        demands = Demands([one.phrases for one in sources], self._codec.word_parts)
+        required = RequiredPhrases([one.phrases for one in sources], self._codec.word_parts)
         free = [i for i, one in enumerate(sources) if one.free_first or not one.phrases]
         found = dict(zip(free, searcher.search(*work([sources[i] for i in free])), strict=True))
         left = [
-            i for i in range(len(sources)) if i not in found or not all(demands.are_met(i, one.ids) for one in found[i])
+            i
+            for i in range(len(sources))
+            if i not in found or not all(required.found_in(i, one.ids) for one in found[i])
         ]
-        of_left = searcher.search_with_phrases(*work([sources[i] for i in left]), demands.of(left))
+        of_left = searcher.search_with_phrases(*work([sources[i] for i in left]), required.of(left))
         found.update(zip(left, of_left, strict=True))
         return [found[i] for i in range(len(sources))]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.properties.models import SEEDS, configs, random_model, random_words
 
 from headway.insight import record_pass
-from headway.insight.analyses.contributions import contributions, cross_attention_terms, self_attention_terms
+from headway.insight.analyses.contributions import contributions, decomposed
 from headway.model import ModelConfig
 
 MODELS = configs(decoder_layers=2)
@@ -29,11 +29,8 @@ def test_the_terms_of_a_layer_sum_to_its_result(config, seed, words):
     for stack, layers in stacks.items():
         for number, layer in enumerate(layers):
             name = f"{stack}.layers.{number}"
-            kinds = {"self": self_attention_terms}
-            if stack == "decoder":
-                kinds["cross"] = cross_attention_terms
-            for kind, terms in kinds.items():
-                found = terms(layer, name, arrays)
+            for kind in ("self", "cross") if stack == "decoder" else ("self",):
+                found = decomposed(layer, name, kind, arrays)
                 wanted = arrays[f"{name}.{kind}_residual.{'sum' if config.norm == 'pre' else 'normalised'}"]
                 np.testing.assert_allclose(found.result, wanted)
                 np.testing.assert_allclose(found.terms.sum(axis=1) + found.bias, wanted, atol=1e-4)

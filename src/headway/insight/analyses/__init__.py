@@ -69,18 +69,13 @@ class Analyses:
 
 NAMES = tuple(field.name for field in fields(Analyses))
 _REQUESTS = {name: f"Ask{name.title().replace('_', '')}" for name in NAMES}
-_load, __dir__ = lazy_names(__name__, **_REQUESTS)
-
-
-def __getattr__(name: str) -> Any:
-    """The requests, such as `AskContrast`, are loaded when they are used, because they need torch."""
-    return _load(name)
+__getattr__, __dir__ = lazy_names(__name__, **_REQUESTS)
 
 
 def request_class(name: str) -> type[Request]:
     """The form in which an analysis is requested. Raises UserError without torch."""
     need_torch("inspect")
-    return _load(_REQUESTS[name])
+    return __getattr__(_REQUESTS[name])
 
 
 def names_by_sentence() -> list[str]:

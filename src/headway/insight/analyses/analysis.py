@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -32,12 +31,12 @@ class Request(StrictForm):
     kind: Any = ""
 
     @classmethod
-    def from_option(cls, name: str, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
-        """The request for `--analysis NAME` or `NAME=TEXT`. read_pairs: reads a file of pairs, None for the run's
+    def from_option(cls, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
+        """The request for `--analysis KIND` or `KIND=TEXT`. read_pairs: reads a file of pairs, None for the run's
         validation pairs. Raises UserError."""
         if text is not None:
-            raise UserError(f"--analysis {name}={text}: {name} takes no text")
-        return cls(kind=name)
+            raise UserError(f"--analysis {cls().kind}={text}: {cls().kind} takes no text")
+        return cls()
 
     def texts(self) -> tuple[list[str], list[str]]:
         """Other texts that the model reads: in the language of the source, and in that of the target."""
@@ -82,17 +81,14 @@ class Analysis:
 class Analyst:
     """Computes the requested analyses of one translation, each once."""
 
-    requests: Sequence[Request]
+    requests: Mapping[type[Request], Request]
     model: Transformer
     arrays: Mapping[str, NDArray[Any]]
     """The record of the model's pass over the translation."""
-    source: Sequence[int]
-    target: Sequence[int]
-    """Ids of source and translation, <eos> last."""
+    reading: Reading
     source_ids: Callable[[str], list[int]]
-    """Ids of another text in the language of the source, <eos> last. Raises UserError."""
     target_ids: Callable[[str], list[int]]
-    """Ids of another text in the language of the target, <eos> last. Raises UserError."""
+    """Ids of another text in the language of the source or the target, <eos> last. Both raise UserError."""
     greedy: Callable[[Transformer], Outcome]
     """The translation of the source by another model."""
     _results: dict[type[Request], Any] = field(default_factory=dict)
@@ -100,15 +96,8 @@ class Analyst:
     def result(self, kind: type[Request]) -> Any:
         """The result of the request of this class, or of its default if there is none. Raises UserError."""
         if kind not in self._results:
-            request = next((one for one in self.requests if isinstance(one, kind)), None)
-            self._results[kind] = (request or kind()).compute(self)
+            self._results[kind] = (self.requests.get(kind) or kind()).compute(self)
         return self._results[kind]
-
-    @cached_property
-    def reading(self) -> Reading:
-        from headway.insight.analyses.reading import Reading
-
-        return Reading.of(self.model, self.source, self.target)
 
 
 def token(id_: int, vocabulary: Sequence[str]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class AskContrast(Request):
     likeliest other token, and all steps if None."""
 
     @classmethod
-    def from_option(cls, name: str, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
+    def from_option(cls, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
         return cls(instead=text)
 
     def texts(self) -> tuple[list[str], list[str]]:
@@ -64,7 +64,8 @@ class AskContrast(Request):
     def compute(self, analyst: Analyst) -> Contrast:
         if self.instead is None:
             return contrast(analyst.model, analyst.reading, {})
-        for step, (given, foil) in enumerate(zip(analyst.target, analyst.target_ids(self.instead), strict=False)):
+        pairs = zip(analyst.reading.given.tolist(), analyst.target_ids(self.instead), strict=False)
+        for step, (given, foil) in enumerate(pairs):
             if given != foil:  # at the latest where one of them ends, since <eos> stands there alone
                 return contrast(analyst.model, analyst.reading, {step: foil})
         raise UserError(

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from headway.insight.analyses.analysis import Analysis, Analyst, Request, TokenNames
 from headway.insight.maps import Floats
@@ -63,16 +63,13 @@ class AskContributions(Request):
 
 
 class Decomposition(NamedTuple):
-    """The result of a sub-layer, with residual connection and norm, as a sum: y_i = sum over j of T_i(x_j) + bias_i."""
+    """The result of a sub-layer, with residual connection and norm, as a sum: y_i = sum over j of T_i(x_j) + bias_i. In
+    encoder-decoder attention the last key is the residual connection. With `norm: pre` y isn't normalised."""
 
-    terms: Floats
-    """T_i(x_j), (query, key, d_model). In encoder-decoder attention the last key is the residual connection."""
-    bias: Floats
-    """The biases of attention and norm, which no token gives, (query, d_model)."""
-    result: Floats
-    """y, (query, d_model). With `norm: pre` it is the sum, which isn't normalised."""
-    own: NDArray[np.intp]
-    """For each query the key whose term has the residual connection, (query,)."""
+    terms: Floats  # T_i(x_j), (query, key, d_model)
+    bias: Floats  # of attention and norm, which no token gives, (query, d_model)
+    result: Floats  # y, (query, d_model)
+    own: NDArray[np.intp]  # for each query the key whose term has the residual connection, (query,)
 
 
 @torch.no_grad()
@@ -81,10 +78,10 @@ def contributions(model: Transformer, arrays: Arrays) -> Contributions:
     encoder, decoder, cross = [], [], []
     for name, layer in model.named_modules():
         if isinstance(layer, EncoderLayer):
-            encoder.append(shares(self_attention_terms(layer, name, arrays)))
+            encoder.append(shares(decomposed(layer, name, "self", arrays)))
         elif isinstance(layer, DecoderLayer):
-            decoder.append(shares(self_attention_terms(layer, name, arrays)))
-            cross.append(shares(cross_attention_terms(layer, name, arrays)))
+            decoder.append(shares(decomposed(layer, name, "self", arrays)))
+            cross.append(shares(decomposed(layer, name, "cross", arrays)))
     count, length = len(arrays["encoder.input"]), len(arrays["decoder.input"])
     memory = np.eye(count, dtype=np.float32)
     for one in encoder:
@@ -114,52 +111,35 @@ def shares(parts: Decomposition) -> Floats:
     return np.where(total > 0.0, found / np.where(total > 0.0, total, 1.0), residual).astype(np.float32)
 
 
-def self_attention_terms(layer: EncoderLayer | DecoderLayer, name: str, arrays: Arrays) -> Decomposition:
-    """The self-attention of the layer of this name. Key i is token i, with the residual connection in its own term."""
-    terms, bias = _attended(layer.self_attention, f"{name}.self_attention", arrays)
-    own = np.arange(len(terms))
-    terms[own, own] += arrays[f"{name}.input"]
-    return _normalised(layer.self_residual, f"{name}.self_residual", terms, bias, own, arrays)
-
-
-def cross_attention_terms(layer: DecoderLayer, name: str, arrays: Arrays) -> Decomposition:
-    """The encoder-decoder attention of the layer of this name: a key for each of the encoder's outputs, and one for the
-    residual connection."""
-    terms, bias = _attended(layer.cross_attention, f"{name}.cross_attention", arrays)
-    before = "sum" if layer.self_residual.norm_first else "normalised"
-    residual = arrays[f"{name}.self_residual.{before}"]
-    terms = np.concatenate([terms, residual[:, None]], axis=1)
-    own = np.full(len(terms), terms.shape[1] - 1)
-    return _normalised(layer.cross_residual, f"{name}.cross_residual", terms, bias, own, arrays)
-
-
-def _attended(attention: MultiHeadAttention, name: str, arrays: Arrays) -> tuple[Floats, Floats]:
-    """The term of each key for each query: sum over heads of A[i, j] v_j W_O, (query, key, d_model); and the bias,
-    which includes that of the values, since a query's weights sum to 1, (d_model,)."""
-    heads = attention.num_heads
-    output = _array(attention.output.weight).T.reshape(heads, -1, attention.output.out_features)
-    own = _array(attention.value.bias).reshape(heads, 1, -1)
-    values = (arrays[f"{name}.values"] - own) @ output  # (heads, key, d_model)
-    terms = np.einsum("hqk,hkd->qkd", arrays[f"{name}.weights"], values)
-    return terms, _array(attention.output.bias) + (own @ output).sum(axis=(0, 1))
-
-
-def _normalised(
-    residual: Residual, name: str, terms: Floats, bias: Floats, own: NDArray[np.intp], arrays: Arrays
-) -> Decomposition:
-    """Post-norm, each term goes through the norm by itself: once its deviation is known, the norm is linear."""
-    total = arrays[f"{name}.sum"]  # (query, d_model)
-    rows = np.broadcast_to(bias, total.shape)
+def decomposed(layer: nn.Module, name: str, kind: Literal["self", "cross"], arrays: Arrays) -> Decomposition:
+    """The self-attention or the encoder-decoder attention of the layer of this name."""
+    attention: MultiHeadAttention = getattr(layer, f"{kind}_attention")
+    residual: Residual = getattr(layer, f"{kind}_residual")
+    output = _array(attention.output.weight).T.reshape(attention.num_heads, -1, attention.output.out_features)
+    value_bias = _array(attention.value.bias).reshape(attention.num_heads, 1, -1)
+    values = (arrays[f"{name}.{kind}_attention.values"] - value_bias) @ output  # (heads, key, d_model)
+    terms = np.einsum("hqk,hkd->qkd", arrays[f"{name}.{kind}_attention.weights"], values)
+    bias = _array(attention.output.bias) + (value_bias @ output).sum(axis=(0, 1))  # a query's weights sum to 1
+    if kind == "self":
+        own = np.arange(len(terms))
+        terms[own, own] += arrays[f"{name}.input"]
+    else:
+        before = arrays[f"{name}.self_residual.{'sum' if residual.norm_first else 'normalised'}"]
+        terms = np.concatenate([terms, before[:, None]], axis=1)
+        own = np.full(len(terms), terms.shape[1] - 1)
+    total = arrays[f"{name}.{kind}_residual.sum"]  # (query, d_model)
+    bias = np.broadcast_to(bias, total.shape)
     if residual.norm_first:
-        return Decomposition(terms, rows, total, own)
+        return Decomposition(terms, bias, total, own)
     norm = residual.norm
     deviation = np.sqrt(total.var(axis=-1, keepdims=True) + norm.eps)  # (query, 1)
 
     def linear(x: Floats, by: Floats) -> Floats:
+        """The norm of one term: once the deviation of the sum is known, the norm is linear."""
         return _array(norm.weight) * (x - x.mean(axis=-1, keepdims=True)) / by
 
-    result = arrays[f"{name}.normalised"]
-    return Decomposition(linear(terms, deviation[:, None]), linear(rows, deviation) + _array(norm.bias), result, own)
+    result = arrays[f"{name}.{kind}_residual.normalised"]
+    return Decomposition(linear(terms, deviation[:, None]), linear(bias, deviation) + _array(norm.bias), result, own)
 
 
 def _array(parameter: Tensor) -> Floats:

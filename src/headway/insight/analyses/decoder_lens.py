@@ -18,7 +18,7 @@ from headway.model.sharing import sharing_copy
 
 @dataclass(frozen=True)
 class DecoderLens(Analysis):
-    """What the decoder makes of each encoder layer. Layer 0 is the encoder's input."""
+    """Predictions of the decoder from each encoder layer. Layer 0 is the encoder's input."""
 
     log_probability: Floats
     """Log-probability of the translation's token, (layers + 1, target)."""

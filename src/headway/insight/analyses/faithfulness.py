@@ -19,7 +19,7 @@ from headway.insight.analyses.analysis import Analysis, Analyst, Request, TokenN
 from headway.insight.analyses.contrast import AskContrast
 from headway.insight.analyses.contributions import AskContributions
 from headway.insight.analyses.erasure import AskErasure
-from headway.insight.analyses.reading import Reading, erasures, hidden_without
+from headway.insight.analyses.reading import Reading, hidden_without
 from headway.insight.maps import Floats, attention_names
 from headway.insight.terminal import draw_table
 from headway.model import Transformer
@@ -87,8 +87,7 @@ def faithfulness(
     generator = np.random.default_rng(1)
     every = np.tile(np.arange(words), (len(pairs), 1))  # (target, words)
     orders["random"] = [generator.permuted(every, axis=1) for _ in range(RANDOM_ORDERS)]
-    ends = hidden_without(model, reading, erasures(reading)[:2])  # the same in any order
-    first, last = (_means(model, hidden, pairs) for hidden in ends)
+    first, last = (_mean_without(model, reading, every[:, :count], pairs) for count in (0, words))  # in any order
     found = {}
     for name, some in orders.items():
         between = [
@@ -109,17 +108,12 @@ def faithfulness(
 def _mean_without(
     model: Transformer, reading: Reading, deleted: NDArray[np.intp], pairs: Tensor
 ) -> NDArray[np.float64]:
-    """`_means` without these tokens of the source, for each step others, (target, count)."""
+    """The mean probability of the tokens, and the mean against their foils, without some tokens of the source. deleted:
+    their places, for each step others, (target, count); pairs: tokens and foils, (target, 2) -> (2,)"""
     erased = np.zeros((len(deleted), len(reading.source)), dtype=bool)  # row i is for step i
     np.put_along_axis(erased, deleted, True, axis=1)
-    hidden = hidden_without(model, reading, torch.from_numpy(erased).to(reading.source.device))
     steps = range(len(deleted))
-    return _means(model, hidden[steps, steps], pairs)
-
-
-def _means(model: Transformer, hidden: Tensor, pairs: Tensor) -> NDArray[np.float64]:
-    """The mean probability of the tokens, and the mean against their foils. hidden: (target, d_model); pairs: tokens
-    and foils, (target, 2) -> (2,)"""
+    hidden = hidden_without(model, reading, torch.from_numpy(erased).to(reading.source.device))[steps, steps]
     both = model.output(hidden).softmax(dim=-1).gather(1, pairs)
     shares = torch.stack([both[:, 0], both[:, 0] / both.sum(dim=1)], dim=1).cpu()  # where there is double precision
     return shares.double().mean(dim=0).numpy()

@@ -72,7 +72,7 @@ class AskHeadImportance(Request):
     """Sources and their translations."""
 
     @classmethod
-    def from_option(cls, name: str, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
+    def from_option(cls, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
         return cls(pairs=read_pairs(text))
 
     def texts(self) -> tuple[list[str], list[str]]:

@@ -67,7 +67,7 @@ class AskPatching(Request):
     """The other sentence, with as many tokens."""
 
     @classmethod
-    def from_option(cls, name: str, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
+    def from_option(cls, text: str | None, read_pairs: Callable[[str | None], Pairs]) -> Self:
         if text is None:
             raise UserError("--analysis patching: needs another sentence, --analysis 'patching=OTHER SENTENCE'")
         return cls(other=text)
