@@ -25,7 +25,7 @@ FOLLOWED_BY_SERVERS = {"server", "source_language", "target_language", "beam_siz
 
 
 class Notices:
-    """What is told on standard error: everything about the job, the first few lines that were cut off, and the first
+    """Notices on standard error: everything about the job, the first few lines that were cut off, and the first
     few that were left blank. A billion lines may have a billion of these."""
 
     def __init__(self) -> None:
