@@ -154,7 +154,7 @@ def test_scores_of_given_targets_are_those_of_the_whole_model():
         ({"temperature": 1e-38}, "temperature=1e-38"),
         ({"temperature": float("nan")}, "temperature=nan"),
         ({"top_p": 1.5}, "top_p=1.5"),
-        ({"top_k": -1}, "top_k=-1: must be a whole number, at least 0"),
+        ({"top_k": -1}, "top_k=-1: must be at least 0"),
         ({"seed": 1.5}, "seed=1.5"),
     ],
 )

@@ -35,10 +35,7 @@ def compare(
     context: typer.Context,
     runs: Annotated[list[Path], Argument(metavar="RUN RUN...", help="Run directories, compared with the first.")],
     output: Annotated[Path | None, options.output("Draw the curves into this picture (.svg, .png).")] = None,
-    source: Annotated[
-        Path | None,
-        Option(help="A test set to translate with each run: text, or a .tsv or .jsonl file with both sides."),
-    ] = None,
+    source: Annotated[Path | None, Option(help="Test set to translate with each run: text, .tsv or .jsonl.")] = None,
     reference: options.Reference = None,
     search: options.Search = options.NOTHING,
     mbr: options.Mbr = None,

@@ -34,8 +34,7 @@ def evaluate(
     reference: options.Reference = None,
     output: Annotated[Path | None, options.output("Write the translations to this file.")] = None,
     compare: Annotated[
-        Path | None,
-        Option(metavar="OTHER", help="Another model, or a text file of translations: is the difference significant?"),
+        Path | None, Option(metavar="OTHER", help="Another model, or a file of translations, to test the difference.")
     ] = None,
     search: options.Search = options.NOTHING,
     mbr: options.Mbr = None,

@@ -42,12 +42,8 @@ def export(
     quantization: Annotated[
         str | None, Option(metavar="TYPE", help="ctranslate2, argos: int8, int8_bfloat16, bfloat16, float16, ...")
     ] = None,
-    precision: Annotated[
-        str | None, Option(metavar="TYPE", help="web: precision of the weights: int8 (default), float16 or float32.")
-    ] = None,
-    source: Annotated[
-        Path | None, Option(help="Test set (text, or a file with both sides), to report what the export costs in BLEU.")
-    ] = None,
+    precision: Annotated[str | None, Option(metavar="TYPE", help="web: int8 (default), float16 or float32.")] = None,
+    source: Annotated[Path | None, Option(help="Test set, to report what the export costs in BLEU.")] = None,
     reference: options.Reference = None,
     target: Annotated[
         Path | None, Option(help="ctranslate2: learn a vocabulary map from training text; --source is its other side.")

@@ -138,9 +138,7 @@ def import_(
 def shortlist(
     model: options.Model,
     output: options.NewModel,
-    source: Annotated[
-        Path, Option(help="Training text, one sentence per line; or a .tsv or .jsonl file with both sides.")
-    ],
+    source: Annotated[Path, Option(help="Training text, one sentence per line; or a .tsv or .jsonl file.")],
     target: options.Translation = None,
 ) -> None:
     """Make a model translate faster on CPU.
@@ -179,8 +177,7 @@ def extend(
     source: Annotated[options.Files, options.files("New text, or .tsv or .jsonl files with both sides.")] = None,
     target: Annotated[options.Files, options.files("New text in the target language.")] = None,
     add_language: Annotated[
-        list[str] | None,
-        Option(metavar="CODE", help="New target language; the tag >>CODE<< selects it. May be repeated."),
+        list[str] | None, Option(metavar="CODE", help="New target language, selected by >>CODE<<. May be repeated.")
     ] = None,
 ) -> None:
     """Give a model a larger vocabulary, to train it further.

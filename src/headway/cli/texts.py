@@ -19,11 +19,7 @@ from headway.errors import UserError
 
 def data(
     name: Annotated[
-        str,
-        Argument(
-            metavar="NAME",
-            help="multi30k, tatoeba-ko-en; generated: dates (the demo's), romanization (Korean names in Latin script).",
-        ),
+        str, Argument(metavar="NAME", help="multi30k, tatoeba-ko-en, dates (the demo's), romanization (Korean names).")
     ],
     source: Annotated[
         Path | None, Option("--from", metavar="FOLDER", help="Folder with the published files. Default: download them.")
@@ -155,8 +151,7 @@ def check(
 
 def perturb(
     kind: Annotated[
-        str,
-        Argument(metavar="KIND", help="lower, upper, typos, punctuation (removed at the end), diacritics (removed)."),
+        str, Argument(metavar="KIND", help="lower, upper, typos, punctuation (none at the end), diacritics (none).")
     ],
     file: Annotated[str, Argument(metavar="[FILE|-]", help="Text, one sentence per line, also .gz, .xz, .zst.")] = "-",
     seed: Annotated[int, Option(help="Random seed of the typos; the same seed gives the same typos.")] = 1,

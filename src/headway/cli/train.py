@@ -33,14 +33,10 @@ PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48
 
 def train(
     arguments: Annotated[list[str] | None, Argument(metavar="[RECIPE | PAIRS...] [key.path=value]...")] = None,
-    output: Annotated[
-        Path | None, options.output("Run directory to make. Default: runs/RECIPE, or runs/PAIRS.", "RUN")
-    ] = None,
+    output: Annotated[Path | None, options.output("Run directory. Default: runs/RECIPE, or runs/PAIRS.", "RUN")] = None,
     source: Annotated[Files, files("Training text, one sentence per line, also .gz, .xz, .zst.")] = None,
     target: Annotated[Files, files("Its translation, line for line; none if --source is .tsv or .jsonl.")] = None,
-    valid_source: Annotated[
-        Files, files("Validation text, never trained on. Default: parts are set apart, as by `headway split`.")
-    ] = None,
+    valid_source: Annotated[Files, files("Validation text. Default: set apart, as by `headway split`.")] = None,
     valid_target: Annotated[Files, files("The translation of the validation text.")] = None,
     column: options.Columns = None,
     document: options.Document = None,
@@ -64,9 +60,7 @@ def train(
     finish: Annotated[
         bool, Option("--finish", help="With --resume and --minutes: let the learning rate fall to zero, and end.")
     ] = False,
-    processes: Annotated[
-        int, Option(min=1, max=256, help="Number of processes on this machine; on CPU each needs a core or more.")
-    ] = 1,
+    processes: Annotated[int, Option(min=1, max=256, help="Processes on this machine; on CPU each needs a core.")] = 1,
     list_recipes: Annotated[bool, Option("--list", help="List the recipes that come with headway.")] = False,
     threads: options.Threads = None,
 ) -> Path:
@@ -271,9 +265,7 @@ def program() -> str:
 
 def prepare(
     arguments: Annotated[list[str], Argument(metavar="RECIPE [key.path=value]...")],
-    output: Annotated[
-        Path | None, options.output("Folder to make. Default: the recipe's data.prepared.", "FOLDER")
-    ] = None,
+    output: Annotated[Path | None, options.output("Folder. Default: the recipe's data.prepared.", "FOLDER")] = None,
     processes: Annotated[
         int | None, Option(metavar="N", min=1, help="Number of processes that tokenise. Default: one per core.")
     ] = None,

@@ -75,7 +75,7 @@ class Beams:
 
     def mask_finished(self, kept: list[int]) -> None:
         """Empties the places of all other sentences."""
-        self.scores[np.setdiff1d(np.arange(len(self.scores)), kept)] = -np.inf
+        self.scores[np.delete(np.arange(len(self.scores)), kept)] = -np.inf
 
     def upper_bound(self) -> np.ndarray:
         """The upper bound of the final score of each sentence's hypotheses. (sentences,)"""
@@ -172,14 +172,16 @@ def beam_search(
         kept = []
         for i, best in enumerate(beams.upper_bound().tolist()):
             ended = finished[beams.sentences[i]]
-            if ended.wants_more(best) and before.length < ended.cap:
+            if not ended.wants_more(best):
+                continue
+            if before.length < ended.cap:
                 kept.append(i)
-            elif ended.wants_more(best):  # at max_length: <eos> ends each hypothesis, whatever its probability
-                of_end = log_probabilities[:, engine.eos_id].view(len(before.scores), -1)[i]  # (width,)
-                scores = before.scores[i] + of_end.cpu().numpy()
-                for place in np.flatnonzero(np.isfinite(scores)):
-                    ids = before.tokens[i, place, 1:].tolist()
-                    ended.add(Hypothesis(ids, float(scores[place]), "max_length"))
+                continue
+            of_end = log_probabilities[:, engine.eos_id].view(len(before.scores), -1)[i]  # (width,)
+            scores = before.scores[i] + of_end.cpu().numpy()
+            for place in np.flatnonzero(np.isfinite(scores)):  # <eos> ends each hypothesis, whatever its probability
+                ids = before.tokens[i, place, 1:].tolist()
+                ended.add(Hypothesis(ids, float(scores[place]), "max_length"))
         if not kept:
             return [hypotheses.ranked() for hypotheses in finished]
         beams.mask_finished(kept)

@@ -82,7 +82,13 @@ class CTranslate2Searcher:
         if options.max_length is None:
             limits = [min(-(-limit // LIMIT_STEP) * LIMIT_STEP, self._longest) for limit in limits]
         found = self._found(sources, prefixes, limits, options)
-        cut = self._cut(found, sources, prefixes, caps, options)
+        # hypotheses longer than a cap are replaced by those that are unfinished there; with twice the patience none
+        # that had finished before is lost
+        cut = [i for i, cap in enumerate(caps) if any(len(one.ids) > cap for one in found[i])]
+        of_cut = [sources[i] for i in cut], [prefixes[i] for i in cut], [caps[i] for i in cut]
+        for i, some in zip(cut, self._found(*of_cut, options, 2 if options.beam_size > 1 else 1), strict=True):
+            short = [one for one in found[i] if len(one.ids) <= caps[i]]
+            found[i] = short + [one for one in some if one.ids not in [other.ids for other in short]]
         partial = [i for i in range(len(sources)) if i in cut or prefixes[i] or options.no_repeat_ngram]
         rescored = [(i, one) for i in partial for one in found[i]]
         totals = self.score([sources[i] for i, _ in rescored], [one.ids for _, one in rescored])
@@ -119,8 +125,25 @@ class CTranslate2Searcher:
         running: list[tuple[int, Any]] = []
         for batch in _batches(list(map(len, sources)), limits, self._most):
             self._raise_if_stopped()
-            of_batch = [sources[i] for i in batch], [prefixes[i] for i in batch], limits[batch[0]]
-            running += zip(batch, self._start(*of_batch, options, patience), strict=True)
+            given = any(prefixes[i] for i in batch)
+            futures = self._engine.translate_batch(
+                self._source_pieces([sources[i] for i in batch]),
+                target_prefix=self._target_pieces([prefixes[i] for i in batch]) if given else None,
+                asynchronous=True,
+                beam_size=options.beam_size,
+                patience=patience,
+                num_hypotheses=options.beam_size * patience,
+                length_penalty=0,
+                no_repeat_ngram_size=options.no_repeat_ngram,
+                max_decoding_length=limits[batch[0]],
+                max_input_length=0,
+                suppress_sequences=self._pieces.never,
+                use_vmap=self._use_map
+                and not given,  # with a map CTranslate2 4.8.5 replaces tokens of a prefix by others
+                return_scores=True,
+                return_end_token=True,
+            )
+            running += zip(batch, futures, strict=True)
         found: list[list[Hypothesis]] = [[] for _ in sources]
         for i, one in ((i, future.result()) for i, future in running):
             self._raise_if_stopped()
@@ -134,46 +157,6 @@ class CTranslate2Searcher:
     def _raise_if_stopped(self) -> None:
         if self._is_stopped:
             raise KeyboardInterrupt
-
-    def _start(
-        self, sources: list[list[int]], prefixes: list[list[int]], most: int, options: SearchOptions, patience: int
-    ) -> list[Any]:
-        """Starts to translate a batch in the background; a future result for each source. A batch with prefixes uses no
-        vocabulary map: CTranslate2 4.8.5 would replace the prefixes' tokens by others."""
-        return self._engine.translate_batch(
-            self._source_pieces(sources),
-            target_prefix=self._target_pieces(prefixes) if any(prefixes) else None,
-            asynchronous=True,
-            beam_size=options.beam_size,
-            patience=patience,
-            num_hypotheses=options.beam_size * patience,
-            length_penalty=0,
-            no_repeat_ngram_size=options.no_repeat_ngram,
-            max_decoding_length=most,
-            max_input_length=0,
-            suppress_sequences=self._pieces.never,
-            use_vmap=self._use_map and not any(prefixes),
-            return_scores=True,
-            return_end_token=True,
-        )
-
-    def _cut(
-        self,
-        found: list[list[Hypothesis]],
-        sources: Sequence[list[int]],
-        prefixes: Sequence[list[int]],
-        caps: Sequence[int],
-        options: SearchOptions,
-    ) -> set[int]:
-        """Replaces hypotheses longer than a cap by those that are unfinished there; returns their sentences' numbers.
-        With twice the patience none that had finished before is lost."""
-        cut = [i for i, cap in enumerate(caps) if any(len(one.ids) > cap for one in found[i])]
-        of_cut = [sources[i] for i in cut], [prefixes[i] for i in cut], [caps[i] for i in cut]
-        for i, some in zip(cut, self._found(*of_cut, options, 2 if options.beam_size > 1 else 1), strict=True):
-            short = [one for one in found[i] if len(one.ids) <= caps[i]]
-            there = [one.ids for one in short]
-            found[i] = short + [one for one in some if one.ids not in there]
-        return set(cut)
 
     def _source_pieces(self, sources: Sequence[list[int]]) -> list[list[str]]:
         return [[*[self._pieces.source[id_] for id_ in source], self._pieces.source_end] for source in sources]

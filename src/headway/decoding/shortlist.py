@@ -1,7 +1,6 @@
 """An engine for one batch with only the target tokens that the translations of its sources may have."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -14,15 +13,6 @@ from headway.decoding.step import DecoderState
 
 LOT = 128
 """The number of tokens of a batch is a multiple of this: oneDNN compiles its products for each number."""
-
-
-@dataclass
-class ShortlistState:
-    """Unfinished translations of a batch."""
-
-    decoder: DecoderState
-    forbidden: Tensor
-    """Is added to the logits: 0 for the tokens that a sentence may have, -inf for others. (sentences, 1, tokens)"""
 
 
 class ShortlistEngine:
@@ -67,20 +57,20 @@ class ShortlistEngine:
         for hypothesis in (one for some in found for one in some):
             hypothesis.ids = self.tokens[hypothesis.ids].tolist()
 
-    def start(self, source: Tensor) -> ShortlistState:
-        return ShortlistState(self._engine.start(source), self._forbidden)
+    def start(self, source: Tensor) -> DecoderState:
+        state = self._engine.start(source)
+        state.forbidden = self._forbidden
+        return state
 
     @torch.inference_mode()
-    def step(self, state: ShortlistState, tokens: Tensor) -> Tensor:
-        logits = self._output(self._engine.hidden(state.decoder, self._ids[tokens])).float()  # (rows, tokens)
-        by_sentence = logits.view(len(state.forbidden), state.decoder.width, -1)
-        return by_sentence.add_(state.forbidden).log_softmax(dim=-1).flatten(0, 1)
+    def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
+        logits = self._output(self._engine.hidden(state, self._ids[tokens])).float()  # (rows, tokens)
+        assert state.forbidden is not None
+        by_sentence = logits.view(len(state.forbidden), state.width, -1).add_(state.forbidden)
+        return by_sentence.log_softmax(dim=-1).flatten(0, 1)
 
-    def select(self, state: ShortlistState, rows: Tensor) -> None:
-        sentences = rows[:, 0] // state.decoder.width
-        if len(sentences) != len(state.forbidden):
-            state.forbidden = state.forbidden[sentences]
-        self._engine.select(state.decoder, rows)
+    def select(self, state: DecoderState, rows: Tensor) -> None:
+        self._engine.select(state, rows)
 
     def score(self, source: Tensor, target: Tensor) -> Tensor:
         """The score among the whole vocabulary; target: ids, not places."""

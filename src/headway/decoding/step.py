@@ -42,6 +42,8 @@ class DecoderState:
     width: int = 1
     length: int = 0
     """Positions that every row has read."""
+    forbidden: Tensor | None = None
+    """Is added to logits, with a shortlist: 0 for a sentence's tokens, -inf for others. (sentences, 1, tokens)"""
 
 
 class DecoderStep:
@@ -86,6 +88,7 @@ class DecoderStep:
             state.memory_keys = [keys[sentences] for keys in state.memory_keys]
             state.memory_values = [values[sentences] for values in state.memory_values]
             state.memory_mask = state.memory_mask[sentences]
+            state.forbidden = None if state.forbidden is None else state.forbidden[sentences]
         state.cache, state.width = state.cache.index_select(0, rows.flatten()), rows.size(1)
 
 

@@ -65,7 +65,11 @@ class _OutputCrossEntropy(torch.autograd.Function):
         shares = repeat(None) if weights is None else weights.to(wide).split(rows)
         for part, target, share in zip(gradient.split(rows), targets[:, None].split(rows), shares, strict=False):
             logits, p = buffers[:, : len(part)]  # (rows, vocabulary) each
-            log_sums = _softmax(part, bias, logits, p)
+            logits.copy_(part)
+            if bias is not None:
+                logits += bias
+            torch.softmax(logits, dim=-1, out=p)
+            log_sums = logits.amax(dim=-1) - p.amax(dim=-1).log()  # of exp(logits)
             losses = log_sums - one_hot * logits.gather(1, target)[:, 0] - uniform * logits.sum(dim=-1)
             losses.masked_fill_(target[:, 0] == ignore_index, 0.0)
             if share is not None:
@@ -86,13 +90,3 @@ class _OutputCrossEntropy(torch.autograd.Function):
         hidden, weight, gradient = ctx.saved_tensors
         of_bias = gradient.sum(dim=0, dtype=scale.dtype) * scale if ctx.has_bias else None
         return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None, None, None
-
-
-def _softmax(part: Tensor, bias: Tensor | None, logits: Tensor, p: Tensor) -> Tensor:
-    """Makes logits of the products `part`, and probabilities `p` of them; all (rows, vocabulary). Returns log sum
-    exp(logits): (rows,)."""
-    logits.copy_(part)
-    if bias is not None:
-        logits += bias
-    torch.softmax(logits, dim=-1, out=p)
-    return logits.amax(dim=-1) - p.amax(dim=-1).log()

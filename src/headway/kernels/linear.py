@@ -60,9 +60,8 @@ def _weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
 
 
 def _can_be_packed(weight: Tensor) -> bool:
-    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
-        return False
-    if not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+    has_onednn = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    if weight.device.type != "cpu" or not has_onednn:
         return False
     bf16 = weight.dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported()
     return weight.dtype == torch.float32 or bf16

@@ -19,7 +19,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headway.decoding.by_length import batches_by_length
+from headway.decoding.by_length import search_batches
 from headway.decoding.engine import padded
 from headway.insight.analyses.analysis import MOST_PAIRS, Analysis, Analyst, Pairs, Request, TokenNames
 from headway.insight.analyses.reading import output_from, states
@@ -29,9 +29,6 @@ from headway.insight.terminal import draw_numbers
 from headway.insight.what_if import HeadOff
 from headway.model import Transformer, cross_mask, padding_mask, target_mask
 from headway.model.sharing import sharing_copy
-
-TOKENS_AT_ONCE = 1 << 12
-"""Maximum number of padded tokens of both sides that are read together, unless one pair has more."""
 
 Ids = Sequence[Sequence[int]]
 Sums = Mapping[AttentionKind, NDArray[np.float64]]
@@ -90,9 +87,13 @@ def head_importance(model: Transformer, sources: Ids, targets: Ids) -> HeadImpor
     ablation: Sums = {kind: np.zeros((len(some), some[0].num_heads)) for kind, some in every.items() if some}
     gradient: Sums = {kind: np.zeros(one.shape) for kind, one in ablation.items()}
     tokens, total = sum(map(len, targets)), 0.0
-    for batch in _batches(model, sources, targets):
-        total += _add_gradients(model, *batch, gradient)
-        _add_ablations(model, *batch, ablation)
+    config, device = model.config, next(model.parameters()).device
+    lengths = [len(source) + len(target) for source, target in zip(sources, targets, strict=True)]
+    for batch in search_batches(range(len(sources)), lengths.__getitem__, MOST_PAIRS):
+        source, given = (padded([side[i] for i in batch], config.pad_id).to(device) for side in (sources, targets))
+        read = torch.cat([given.new_full((len(batch), 1), config.bos_id), given[:, :-1]], dim=1)
+        total += _add_gradients(model, source, read, given, gradient)
+        _add_ablations(model, source, read, given, ablation)
 
     def per_token(sums: Sums) -> dict[AttentionKind, Floats]:
         return {kind: (one / tokens).astype(np.float32) for kind, one in sums.items()}
@@ -145,16 +146,3 @@ def _add_ablations(model: Transformer, source: Tensor, read: Tensor, given: Tens
             else:
                 hidden = output_from(edited.decoder, layer, decoder[layer], memory, *masks)
             losses[layer, head] += float(whole - _log_probability(model, hidden, given))
-
-
-def _batches(model: Transformer, sources: Ids, targets: Ids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Pairs of similar length together, padded: the sources, the decoder's input, and the target of each step,
-    (sentences, length) each."""
-    config, device = model.config, next(model.parameters()).device
-    for batch in batches_by_length(
-        range(len(sources)),
-        lambda i: (len(sources[i]) + len(targets[i]),),
-        lambda count, longest: count * longest[0] <= TOKENS_AT_ONCE,
-    ):
-        source, given = (padded([side[i] for i in batch], config.pad_id).to(device) for side in (sources, targets))
-        yield source, torch.cat([given.new_full((len(batch), 1), config.bos_id), given[:, :-1]], dim=1), given
