@@ -27,30 +27,6 @@ PROGRESS_EVERY = 10.0
 """Seconds between two lines of progress."""
 
 
-class ShardProgress:
-    """Reports the progress of a job."""
-
-    def __init__(self, manifest: Manifest, notice: Callable[[str], None]) -> None:
-        self._manifest, self._notice = manifest, notice
-        self._missing = {shard.name: shard.span.lines for shard in manifest.missing()}
-        self._lines_missing = sum(self._missing.values())
-        self._begun = self._reported = time.monotonic()
-
-    def add(self, name: str) -> None:
-        """Counts a finished shard, and reports if it is the last one or a report is due."""
-        self._missing.pop(name, None)
-        now = time.monotonic()
-        if now <= self._reported + PROGRESS_EVERY and self._missing:
-            return
-        self._reported, left = now, sum(self._missing.values())
-        shards, lines = len(self._manifest.shards), self._manifest.lines
-        rate = (self._lines_missing - left) / max(now - self._begun, 1e-9)
-        self._notice(
-            f"{shards - len(self._missing):,} of {shards:,} shards, {lines - left:,} of {lines:,} lines, "
-            f"{rate:,.0f} lines a second" + (f", {timedelta(seconds=round(left / rate))} left" if rate else "")
-        )
-
-
 class Actor:
     """A worker as Ray Data calls it: the number of a shard in, its outcome out."""
 
@@ -103,7 +79,9 @@ def _translate_missing(
     shard that is lost even so has no outcome. Raises UserError if some are missing after MOST_ROUNDS."""
     errors: dict[str, str] = {}
     numbers = {shard.name: number for number, shard in enumerate(manifest.shards)}
-    missing, progress = manifest.missing(), ShardProgress(manifest, notice)
+    missing = manifest.missing()
+    left = {shard.name: shard.span.lines for shard in missing}
+    lines_missing, began, reported = sum(left.values()), time.monotonic(), time.monotonic()
     for again in ("; it will be retried",) * (MOST_ROUNDS - 1) + ("",):
         resources = ray.cluster_resources()
         gpus = int(resources.get("GPU", 0)) if work.device in ("auto", "cuda") else 0
@@ -127,7 +105,11 @@ def _translate_missing(
                 continue
             for one in outcome.notices:
                 notice(one)
-            progress.add(outcome.name)
+            left.pop(outcome.name, None)
+            if not left or time.monotonic() > reported + PROGRESS_EVERY:
+                reported, lines_left = time.monotonic(), sum(left.values())
+                rate = (lines_missing - lines_left) / max(reported - began, 1e-9)
+                notice(_progress(manifest, len(left), lines_left, rate))
         missing = manifest.missing()
         if not missing:
             return
@@ -135,6 +117,16 @@ def _translate_missing(
     raise UserError(
         f"{manifest.folder}: {len(missing)} of {len(manifest.shards)} shards can't be translated, first {name}: "
         f"{errors.get(name, 'its worker was killed')}; the same command retries them"
+    )
+
+
+def _progress(manifest: Manifest, shards_left: int, lines_left: int, rate: float) -> str:
+    """The progress of a job, in a line. rate: lines per second."""
+    shards, lines = len(manifest.shards), manifest.lines
+    time_left = f", {timedelta(seconds=round(lines_left / rate))} left" if rate else ""
+    return (
+        f"{shards - shards_left:,} of {shards:,} shards, {lines - lines_left:,} of {lines:,} lines, "
+        f"{rate:,.0f} lines a second{time_left}"
     )
 
 

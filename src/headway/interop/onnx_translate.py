@@ -127,9 +127,6 @@ def beam_search(
     def normalized(score: float, length: int) -> float:
         return score / ((5.0 + length + 1) / 6.0) ** alpha  # GNMT's length penalty, with <eos>
 
-    def worth(hypothesis: ScoredIds) -> float:
-        return normalized(hypothesis.score, len(hypothesis.ids))
-
     rows = [ScoredIds(sentence, [], 0.0) for sentence in range(len(sources))]
     ended: list[list[ScoredIds]] = [[] for _ in sources]
     leader_ended: set[int] = set()
@@ -150,21 +147,22 @@ def beam_search(
             if likely and likely[0][2] == eos_id:
                 leader_ended.add(sentence)
             likely = [one for one in likely if one[2] != eos_id][:beam_size]
-            best_ended = max(map(worth, done), default=-np.inf)
+            best_ended = max((normalized(one.score, len(one.ids)) for one in done), default=-np.inf)
             best_running = likely[0][0] if likely else -np.inf
             enough = len(done) >= beam_size and sentence in leader_ended
             if enough or normalized(best_running, most) <= best_ended:
                 continue
             if length <= most:
                 going_on += likely
-                continue
-            known = [one.ids for one in done]
-            cut = [replace(rows[row], score=rows[row].score + float(log_probabilities[row, eos_id])) for row in beam]
-            done += [one for one in cut if one.ids not in known]
+            else:
+                known = [one.ids for one in done]
+                finals = [rows[row].score + float(log_probabilities[row, eos_id]) for row in beam]
+                cut = [replace(rows[row], score=score) for row, score in zip(beam, finals, strict=True)]
+                done += [one for one in cut if one.ids not in known]
         rows = [ScoredIds(rows[row].sentence, [*rows[row].ids, token], score) for score, row, token in going_on]
         tokens, state = [token for _, _, token in going_on], model.select(state, [row for _, row, _ in going_on])
     likeliest = [sorted(some, key=lambda one: -one.score)[:beam_size] for some in ended]
-    return [sorted(some, key=worth, reverse=True) for some in likeliest]
+    return [sorted(some, key=lambda one: -normalized(one.score, len(one.ids))) for some in likeliest]
 
 
 def largest(values: np.ndarray, count: int) -> list[int]:

@@ -27,8 +27,7 @@ from headway.text.characters import is_unicode
 
 MARK = "# The recipe of the run in this folder, every value written out.\n"
 """First line of a run's recipe.yaml. Nothing is ever removed from a folder without it."""
-PATH_KEYS = {"source", "target", "reverse", "teacher", "prepared", "init_from"}
-"""Keys of paths. No other section than `data` and `training` has one of these names."""
+PATH_KEYS = {"source", "target", "reverse", "teacher", "prepared", "init_from"}  # only in `data` and `training`
 SECTIONS = ("data", "tokenizer", "model", "training", "decoding")
 _NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)
 """Errors of PyYAML, also for a date that no calendar has, a list as a key, and a thousand nested lists."""

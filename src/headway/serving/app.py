@@ -1,11 +1,11 @@
 """The routes of the server: requests in, answers in LibreTranslate's form out."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
-from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -60,13 +60,9 @@ def _add_translation(app: FastAPI, service: Service, access: Access) -> None:
     settings, pairs = service.settings, service.pairs
     [(text, translation), *_] = pairs.first.examples
     example = {"q": text, "source": pairs.first.source, "target": pairs.first.target}
-    codes = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
+    described = partial(schemas.described, choices={"source": [AUTO, *pairs.sources()], "target": pairs.targets()})
 
-    def described(kind: type[BaseModel], **more: str) -> dict[str, Any]:
-        """The description of a request, with an example for the first model."""
-        return {"responses": schemas.PROBLEMS, "openapi_extra": schemas.request_body(kind, {**example, **more}, codes)}
-
-    @app.post("/translate", response_model=schemas.TranslateAnswer, **described(schemas.TranslateRequest))
+    @app.post("/translate", response_model=schemas.TranslateAnswer, **described(schemas.TranslateRequest, example))
     async def translate(request: Request) -> Response:
         """Translates a text, or each of a list."""
         wanted = await access.fields(request, schemas.TranslateRequest)
@@ -89,14 +85,14 @@ def _add_translation(app: FastAPI, service: Service, access: Access) -> None:
             answer = {name: values[0] for name, values in answer.items()}
         return JSONResponse(answer)
 
-    @app.post("/detect", response_model=list[schemas.Detection], **described(schemas.DetectRequest))
+    @app.post("/detect", response_model=list[schemas.Detection], **described(schemas.DetectRequest, example))
     async def detect(request: Request) -> Response:
         """Possible languages of a text, among those of the models, most likely first."""
         wanted = await access.fields(request, schemas.DetectRequest)
         [found] = await service.detect(_texts("q", wanted.q, settings))
         return JSONResponse([vars(one) for one in found or [Detected(pairs.first.source, 0.0)]])
 
-    @app.post("/inspect", **described(schemas.InspectRequest, arrays="none"))
+    @app.post("/inspect", **described(schemas.InspectRequest, {**example, "arrays": "none"}))
     async def inspect(request: Request) -> Response:
         """The computation inside the model while it translates one sentence, as a record."""
         wanted = await access.fields(request, schemas.InspectRequest)
@@ -110,7 +106,9 @@ def _add_translation(app: FastAPI, service: Service, access: Access) -> None:
         options["order"] = wanted.order
         return Response(await service.beside(record, pair, wanted.q, options, wanted.arrays), media_type=schemas.JSON)
 
-    @app.post("/align", response_model=schemas.AlignAnswer, **described(schemas.AlignRequest, translation=translation))
+    aligned = described(schemas.AlignRequest, {**example, "translation": translation})
+
+    @app.post("/align", response_model=schemas.AlignAnswer, **aligned)
     async def align(request: Request) -> Response:
         """Links the words of a sentence with those of its translation, by the model's attention."""
         wanted = await access.fields(request, schemas.AlignRequest)

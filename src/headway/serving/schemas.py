@@ -159,13 +159,13 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def request_body(kind: type[BaseModel], example: Mapping[str, Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
-    """A request's body in OpenAPI: JSON or a form. `example` and `choices`, the possible values of a field, may have
-    fields of other requests too."""
+def described(kind: type[BaseModel], example: Mapping[str, Any], choices: Mapping[str, list[str]]) -> dict[str, Any]:
+    """FastAPI's options for a route that takes JSON or a form. `example` and `choices`, the possible values of a field,
+    may have fields of other requests too."""
     schema = kind.model_json_schema()
     fields = schema["properties"]
     for name in choices.keys() & fields:
         fields[name]["enum"] = choices[name]
     given = {name: value for name, value in example.items() if name in fields}
     content = {one: {"schema": schema, "example": given} for one in (JSON, *FORMS)}
-    return {"requestBody": {"required": True, "content": content}}
+    return {"responses": PROBLEMS, "openapi_extra": {"requestBody": {"required": True, "content": content}}}

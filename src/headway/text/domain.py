@@ -28,12 +28,12 @@ class Domain:
     """Statistics of a domain's text. Ids are those of a tokenizer."""
 
     counts: Mapping[int, int]
-    """How often each piece occurs in the known text, without those that never do."""
+    """Frequency of each piece in the known text, without those that never occur."""
     vocab_size: int
     mean: tuple[float, float]
-    """Of the known texts: the logarithm of the pieces for each character, and the surprise of a piece in nats."""
+    """Means of the known texts: the logarithm of the pieces for each character, the surprise of a piece in nats."""
     precision: tuple[float, float, float]
-    """The inverse of their covariance: of the first, between both, of the second."""
+    """The inverse of the covariance of both numbers: first, between both, second."""
     farthest: float
     """The distance that all but FALSE_ALARMS of the known texts are within, above 0."""
 

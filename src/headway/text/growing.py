@@ -22,7 +22,7 @@ from headway.text.words import WordTokenizer, split_words
 LEAST_COUNT = 2
 """Minimum number of times that a new piece occurs in the text."""
 UNKNOWN_PENALTY = 10.0
-"""How far below all pieces sentencepiece's unigram scores an unknown character."""
+"""Difference below the lowest piece at which sentencepiece's unigram scores an unknown character."""
 LEAST_GAIN = 0.1
 """Minimum by which a new piece of a unigram model scores above the pieces that it replaces."""
 

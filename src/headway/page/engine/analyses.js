@@ -30,7 +30,7 @@ export function analysesOf(asked, given) {
   return found;
 }
 
-/** What several analyses need, computed once. */
+/** Values that several analyses need, computed once. */
 class Analyst {
   constructor({ model, sourceIds, targetIds, arrays, codec }, instead) {
     this.reading = new Reading(model, sourceIds, targetIds);
@@ -55,7 +55,7 @@ class Analyst {
   }
 }
 
-/** What `analysesOf` can be asked for; measured: as there. */
+/** The analyses that `analysesOf` can give; measured: as there. */
 export const names = (measured) => Object.keys(ANALYSES).filter((name) => name !== "head_importance" || measured);
 
 /** Each gives its fields, and its arrays by name: matrices, or {shape, values}. Its last input is what was asked. */

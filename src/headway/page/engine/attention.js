@@ -4,7 +4,7 @@
 
 import { matrix } from "./matrices.js";
 
-/** What stands for a score that a mask hides: the least number of float32. */
+/** Stands for a score that a mask hides: the least number of float32. */
 export const HIDDEN = -3.4028234663852886e38;
 
 /** Attention(Q, K, V) = softmax(Q Kᵀ / sqrt(d_k)) V, equation 1, for every head.

@@ -85,7 +85,7 @@ function end(beam, logProbabilities, eosId, finished) {
   });
 }
 
-/** What a step has to choose from, best first: up to twice as many continuations as the beam is wide, of each hypothesis up
+/** The choices of a step, best first: up to twice as many continuations as the beam is wide, of each hypothesis up
  * to one more than the beam is wide. Each is {place: of the hypothesis that it goes on from, token, score, ended: whether it
  * is finished, kept: its place in the beam after this step, -1 where it is dropped or finished}. */
 function advance(beam, logProbabilities, eosId, beamSize) {

@@ -2,7 +2,7 @@
 
 import { lengthPenalty } from "./beam.js";
 
-/** What a beam search chose from at each step, best first; for `beam` of a record. */
+/** The choices of a beam search at each step, best first; for `beam` of a record. */
 export class BeamTree {
   constructor(beamSize, alpha) {
     this.beamSize = beamSize;
@@ -54,7 +54,7 @@ export class BeamTree {
     });
   }
 
-  /** As a record has it. vocabulary: pieces by id. */
+  /** The form that a record has. vocabulary: pieces by id. */
   toRecord(vocabulary) {
     const steps = this.steps.map((step) => step.map((candidate) => ({ ...candidate, piece: vocabulary[candidate.id] })));
     return { beam_size: this.beamSize, length_penalty: this.alpha, steps, result: this.result, finished: this.finished };

@@ -1,5 +1,5 @@
-// What a translation must not repeat, and that it never ends before its first token, as in decoding/constraints.py:
-// log-probabilities of -infinity where it may not go.
+// Forbids repetitions, and an end before the first token, by log-probabilities of -infinity, as in
+// decoding/constraints.py.
 
 /** The ids that `given` must not go on with: <eos> as the first token, and what would complete an n-gram that it already
  * has. n: 0 for none. */

@@ -1,5 +1,4 @@
-// What search needs of a model, as in decoding/engine.py, of one sentence. Search knows ids and these functions, nothing
-// else.
+// The engine that search uses, as in decoding/engine.py, for one sentence. Search knows ids and these functions only.
 
 import { paddingMask } from "./masks.js";
 import { matrix, rowOf } from "./matrices.js";

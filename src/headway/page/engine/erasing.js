@@ -1,5 +1,4 @@
-// What the translation needs of its source, as in insight/analyses/erasure.py: each token of the source is
-// erased by itself.
+// Measures which source tokens the translation needs, as in insight/analyses/erasure.py: each is erased by itself.
 
 import { matrix, rowOf } from "./matrices.js";
 

@@ -32,7 +32,7 @@ function countsOf(words) {
   return [...counts, words];
 }
 
-/** With so many tokens erased in the order of each step. -> the mean of [p(token), p(token) against its foil] */
+/** Erases `count` tokens in the order of each step. -> the mean of [p(token), p(token) against its foil] */
 function erasedAt(reading, order, count, foils) {
   return mean(
     foils.map((foil, step) => pairOf(reading, step, reading.logarithmsOf(step, reading.memory(order[step].slice(0, count))), foil)),

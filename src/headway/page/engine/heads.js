@@ -1,4 +1,4 @@
-// What a head does, in numbers: where it looks, and how sharply, as in insight/maps.py. docs/record.md defines the measures.
+// Measures of heads: where they attend, and how sharply, as in insight/maps.py. docs/record.md defines them.
 
 /** layers: weights of each layer, of shape (heads, query, key), <eos> last; aligner: as storage/model_info.py has it; without:
  * the layer and the number of a head that has no say, or null. -> of each target token its source token; null: it is
@@ -54,7 +54,7 @@ function meanWeight(weights, keys, wanted) {
   return found.length ? found.reduce((sum, weight) => sum + weight, 0) / found.length : 0;
 }
 
-/** Of all rows together, in bits. */
+/** The mean entropy of all rows, in bits. */
 function entropyOf(weights) {
   let sum = 0;
   for (const weight of weights) if (weight > 0) sum -= weight * Math.log2(weight);

@@ -9,7 +9,7 @@ import { alike } from "./what_if.js";
 
 const LIKELIEST = 5;
 
-/** What each decoder layer would say. -> {log_probability: (layers + 1, target), top: [layer][step], the likeliest {id, probability}} */
+/** The logit lens of each decoder layer. -> {log_probability: (layers + 1, target), top: [layer][step], the likeliest {id, probability}} */
 export function logitLens(reading) {
   const rows = cutModels(reading.model, "decoder").map((model) => logarithmsOf(reading, model));
   const top = (row) => likeliest(row, LIKELIEST).map((id) => ({ id, probability: Math.exp(row[id]) }));
@@ -19,7 +19,7 @@ export function logitLens(reading) {
   };
 }
 
-/** What the decoder would say of each encoder layer: also what greedy search finds, up to maxLength tokens.
+/** The decoder's predictions from each encoder layer, and its greedy translations of up to maxLength tokens.
  * -> {log_probability: (layers + 1, target), translations: [{ids, score}]} */
 export function decoderLens(reading, never, maxLength) {
   const models = cutModels(reading.model, "encoder");

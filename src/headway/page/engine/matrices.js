@@ -9,7 +9,7 @@ export function rowOf({ columns, values }, number) {
   return values.subarray(number * columns, (number + 1) * columns);
 }
 
-/** Of two matrices of one shape. */
+/** Adds two matrices of one shape. */
 export function sumOf(one, other) {
   const sum = matrix(one.rows, one.columns);
   for (let at = 0; at < sum.values.length; at++) sum.values[at] = one.values[at] + other.values[at];

@@ -22,7 +22,7 @@ export function openModelFile(bytes) {
   return { header: JSON.parse(ascii(bytes.subarray(start, start + length))), numbers: bytes.subarray(start + length) };
 }
 
-/** What the weights need: how many numbers they are, how many vectors and matrices, and the longest of their sides. */
+/** The size of the weights: their numbers, their vectors and matrices, and their longest side. */
 export function sizeOf({ tensors }) {
   const sizes = tensors.map(({ shape }) => shape.reduce((size, length) => size * length, 1));
   const widest = Math.max(...tensors.flatMap(({ shape }) => shape));

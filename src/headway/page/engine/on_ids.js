@@ -1,4 +1,4 @@
-// Where Python comes in (javascript.py): the model on ids alone, for the check that an export is the model.
+// Python's entry (page/export.py): the model on ids alone, for the check that an export is the model.
 
 import { analysesOf } from "./analyses.js";
 import { beamSearch } from "./beam.js";

@@ -6,13 +6,13 @@ import { matrix, rowOf } from "./matrices.js";
 import { unseen } from "./recording.js";
 import { Refused, alike } from "./what_if.js";
 
-/** theirs, text: ids of the other sentence, with <eos>, and the sentence. -> {other, step, word, other_word: ids, difference,
+/** otherIds, text: ids of the other sentence, with <eos>, and the sentence. -> {other, step, word, other_word: ids, difference,
  * other_difference, flips_above, encoder: (layers + 1, source), decoder: (layers + 1, step + 1)}. Raises Refused. */
-export function patching({ model, source, words, read, given }, theirs, text) {
-  if (theirs.length !== source.length) {
-    throw new Refused(`patching: “${text}” must have as many tokens as the sentence, ${words}; it has ${theirs.length - 1}`);
+export function patching({ model, source, words, read, given }, otherIds, text) {
+  if (otherIds.length !== source.length) {
+    throw new Refused(`patching: “${text}” must have as many tokens as the sentence, ${words}; it has ${otherIds.length - 1}`);
   }
-  const [logits, others] = [source, theirs].map((ids) => model.forward(ids, read));
+  const [logits, others] = [source, otherIds].map((ids) => model.forward(ids, read));
   const step = firstOther(logits, others, given);
   if (step < 0) throw new Refused(`patching: the model gives “${text}” the same translation, so that no place can flip a word`);
   const [word, otherWord] = [given[step], best(rowOf(others, step))];
@@ -30,7 +30,7 @@ export function patching({ model, source, words, read, given }, theirs, text) {
   const x = (ids) => model.embed(model.sourceEmbedding, model.sourcePositions, "source_positions", ids, unseen);
   const y = model.embed(model.targetEmbedding, model.targetPositions, "target_positions", beginning, unseen);
   const decoded = (memory) => model.decoder.forward(y, memory, ...masks, unseen);
-  const [memory, theirMemory] = [source, theirs].map((ids) => model.encoder.forward(x(ids), sourceMask, unseen));
+  const [memory, theirMemory] = [source, otherIds].map((ids) => model.encoder.forward(x(ids), sourceMask, unseen));
   return {
     other: text,
     step,
@@ -41,7 +41,7 @@ export function patching({ model, source, words, read, given }, theirs, text) {
     flips_above: here / (here - there),
     encoder: patched(
       statesOf(model.encoder, x(source), sourceMask),
-      statesOf(model.encoder, x(theirs), sourceMask),
+      statesOf(model.encoder, x(otherIds), sourceMask),
       (layer, state) => share(decoded(restOf(model.encoder, layer).forward(state, sourceMask, unseen))),
     ),
     decoder: patched(
@@ -78,12 +78,12 @@ function restOf(stack, first) {
 }
 
 /** `rest` of each state with one position put to the other's. -> (states, positions) */
-function patched(mine, theirs, rest) {
-  const found = matrix(mine.length, mine[0].rows);
-  mine.forEach((state, layer) => {
+function patched(own, otherStates, rest) {
+  const found = matrix(own.length, own[0].rows);
+  own.forEach((state, layer) => {
     for (let place = 0; place < state.rows; place++) {
       const changed = matrix(state.rows, state.columns, state.values.slice());
-      rowOf(changed, place).set(rowOf(theirs[layer], place));
+      rowOf(changed, place).set(rowOf(otherStates[layer], place));
       rowOf(found, layer)[place] = rest(layer, changed);
     }
   });

@@ -16,7 +16,7 @@ export class Reading {
     this.words = sourceIds.length - 1; // before <eos>
   }
 
-  /** What the encoder gives with these tokens erased. -> (source length, d_model) */
+  /** The encoder's output with these tokens erased. -> (source length, d_model) */
   memory(erased = []) {
     const { model, source } = this;
     const embedded = model.sourceEmbedding.forward(source, unseen);
@@ -25,7 +25,7 @@ export class Reading {
     return model.encoder.forward(x, paddingMask(source, model.config.pad_id, source.length), unseen);
   }
 
-  /** What the decoder makes of a memory over the first so many steps. -> (steps, d_model) */
+  /** The decoder's output from a memory over the first `steps` steps. -> (steps, d_model) */
   hidden(memory, steps = this.read.length) {
     const { pad_id: padId } = this.model.config;
     const read = this.read.slice(0, steps);
@@ -37,13 +37,13 @@ export class Reading {
     return logSoftmax(this.model.output.forward(this.hidden(memory)));
   }
 
-  /** Those of one step. -> (vocabulary,) */
+  /** Log-probabilities of one step. -> (vocabulary,) */
   logarithmsOf(step, memory) {
     const hidden = this.hidden(memory, step + 1);
     return logSoftmax(this.model.output.forward(matrix(1, hidden.columns, rowOf(hidden, step).slice()))).values;
   }
 
-  /** Of rows of log-probabilities those of one token each. */
+  /** The log-probability of one token in each row. */
   ofTokens(logarithms, tokens) {
     return tokens.map((token, step) => rowOf(logarithms, step)[token]);
   }

@@ -68,7 +68,7 @@ function alignmentOf(attention, aligner) {
   return cross ? alignment(cross, aligner) : null;
 }
 
-/** What was likely at each step. */
+/** The most probable tokens of each step. */
 function stepsOf(logits, tokens, vocabulary) {
   const [rows, columns] = logits.shape;
   const all = matrix(rows, columns, logits.values);

@@ -1,7 +1,7 @@
 // Recording: every number of one pass through a model, by the names of docs/record.md. What computes is given a function
 // `seen(name, matrix)` that returns the matrix, and tells it everything.
 
-/** For when nobody looks. */
+/** A recorder that records nothing. */
 export const unseen = Object.assign((name, one) => one, { wanted: false });
 
 /** -> {seen, arrays}: arrays fill with {dtype, shape, values} by name. */

@@ -25,7 +25,7 @@ export class Translator {
     this.codec = new Codec(header, tokenizer, target === source ? tokenizer : loadTokenizer(target));
   }
 
-  /** What a page may want to know before it translates. */
+  /** Information for a page before it translates. */
   get about() {
     const { source_language, target_language, config, decoding, examples, card, head_importance } = this.header;
     return { source_language, target_language, config, decoding, examples, card, tags: this.codec.tags, kernel: this.kernel, analyses: namesOfAnalyses(head_importance) };
@@ -98,7 +98,7 @@ export class Translator {
     });
   }
 
-  /** What the edits do: for `cases` of a record. */
+  /** The effect of edits: for `cases` of a record. */
   whatIf(edits, source, before, search) {
     const after = this.outcome(edits, source, search);
     return { edits, source: source.text, after, before: this.outcome(edits, source, search, before) };

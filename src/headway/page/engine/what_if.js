@@ -1,4 +1,4 @@
-// What if: edits of a model or its source, as in insight/what_if.py. An edit changes a copy of the model, or the text.
+// Edits of a model or its source, as in insight/what_if.py. An edit changes a copy of the model, or the text.
 
 /** A text that can't be translated or inspected, or an edit that can't be made: what to tell the reader. */
 export class Refused extends Error {}
@@ -48,7 +48,7 @@ function undoScaling(attention) {
   attention.queryFactor = Math.sqrt(attention.query.weight.rows / attention.numHeads);
 }
 
-/** With layers and attentions of its own. */
+/** A copy of the model with layers and attentions of its own. */
 function copyOf(model) {
   const copied = alike(model);
   for (const stack of ["encoder", "decoder"]) {

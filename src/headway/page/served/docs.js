@@ -51,7 +51,7 @@ function ofModel(example, { source, target, examples: [first] }) {
   return Object.fromEntries(Object.entries(values).filter(([name]) => name in example));
 }
 
-/** What this server answers now. */
+/** The server's present answer. */
 function answered(path, fields) {
   const place = element("pre", say(language, "waiting"));
   place.className = "answered";

@@ -1,4 +1,4 @@
-// What was translated, in this browser alone.
+// The history of translations, in this browser alone.
 
 const PLACE = "headway.history";
 const MOST = 50;

@@ -1,4 +1,4 @@
-// How sure the model is of each word of a translation, and whether the translation has anything to do with its source.
+// Shows the model's confidence in each word of a translation, and whether the translation depends on its source.
 
 import { sentencesOf, wordsOf } from "./sentences.js";
 
@@ -38,7 +38,7 @@ export async function judge({ text, source, translation, target, words, inspect 
   return { shares, detached };
 }
 
-/** What ask() answers; null where the server finds the sentence too long. */
+/** The answer of ask(); null if the server finds the sentence too long. */
 async function judged(ask) {
   try {
     return await ask();

@@ -206,7 +206,7 @@ function key() {
   return $("key").value ? { api_key: $("key").value } : {};
 }
 
-/** As the server counts: characters, not halves of surrogate pairs. */
+/** Counts as the server does: characters, not halves of surrogate pairs. */
 function length(text) {
   return [...text].length;
 }
@@ -233,7 +233,7 @@ function showTargets(target) {
   showTarget();
 }
 
-/** What goes with the languages that are chosen. */
+/** Shows the parts of the page that depend on the chosen languages. */
 function showTarget() {
   showSwap();
   const models = modelsFor(state.models, $("source").value, $("target").value);
@@ -285,7 +285,7 @@ function showAnswer(text, others, detected) {
   showSwap();
 }
 
-/** How sure the model is, word by word, and whether it heeded the text. */
+/** Shows the model's confidence in each word, and whether it heeded the text. */
 function showJudged() {
   const { shares, detached } = state.judged ?? { shares: new Map(), detached: false };
   const percent = (share) => (share < 0.01 ? "<1%" : Math.min(0.99, Math.floor(share * 100) / 100).toLocaleString(state.language, { style: "percent" }));

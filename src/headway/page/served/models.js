@@ -1,8 +1,8 @@
-// What the loaded models know, and sentences to try them with.
+// The languages of the loaded models, and sentences to try them with.
 
 import { languageName, say } from "./words.js";
 
-/** Those that translate from a language, or from any (`auto`), into another. */
+/** The models that translate from a language, or from any (`auto`), into another. */
 export function modelsFor(models, source, target) {
   return models.filter((one) => one.target === target && ["auto", one.source].includes(source));
 }

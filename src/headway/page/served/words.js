@@ -1,4 +1,4 @@
-// What the page says, in English and Korean.
+// The texts of the page in English and Korean.
 
 const WORDS = {
   en: {
@@ -136,7 +136,7 @@ export function say(language, name, values = {}) {
   return WORDS[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
 }
 
-/** What a language is called. */
+/** The name of a language. */
 export function languageName(language, code, fallback = code) {
   try {
     return new Intl.DisplayNames([language], { type: "language", fallback: "none" }).of(code.replaceAll("_", "-")) ?? fallback;

@@ -1,5 +1,5 @@
-// Which of many strings a text goes on with. Every beginning of every string is a key of one map, so the search ends at the
-// first character that none of them goes on with.
+// Finds which of many strings a text continues with. Every beginning of every string is a key of one map, so the search
+// ends at the first character that continues none of them.
 
 export class Beginnings {
   /** entries: [string, value], no string twice */
@@ -33,7 +33,7 @@ export class Beginnings {
   }
 }
 
-/** Where the character that begins at `start` ends: after one unit of UTF-16, or two. */
+/** The end of the character that begins at `start`: after one unit of UTF-16, or two. */
 export function characterEnd(text, start) {
   return start + (text.codePointAt(start) > 0xffff ? 2 : 1);
 }

@@ -1,5 +1,4 @@
-// What sentencepiece does to a text before it splits it: rules of the model, one space for several, and `▁` for spaces. As
-// its normalizer.cc.
+// Normalises a text as sentencepiece's normalizer.cc does: rules of the model, one space for several, `▁` for spaces.
 
 import { Beginnings, characterEnd } from "./beginnings.js";
 

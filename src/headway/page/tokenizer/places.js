@@ -1,4 +1,4 @@
-// Where the pieces of a text stand in it, in Unicode code points. As headway/text/subwords.py.
+// Finds the places of a text's pieces, in Unicode code points, as headway/text/subwords.py does.
 
 import { isSpace, visible, visibleSpans } from "./characters.js";
 

@@ -98,7 +98,7 @@ export class SubwordTokenizer {
     return { ids, pieces, spans };
   }
 
-  /** What each id adds to the text. All of a character's bytes but the last add nothing. */
+  /** The text that each id adds. All of a character's bytes but the last add nothing. */
   #surfaces(ids) {
     const { add_dummy_prefix, remove_extra_whitespaces } = this.description;
     const surfaces = [];
@@ -133,7 +133,7 @@ function readable(piece) {
   return { ...piece, text: piece.text.replaceAll(SPACE_MARK_IN_TEXT, SPACE_MARK) };
 }
 
-/** What each byte of UTF-8 adds to a text: the last one of a character the character, one that is no part of any U+FFFD. */
+/** The text that each byte of UTF-8 adds: a character's last byte the character, a byte that is part of none U+FFFD. */
 function byteSurfaces(bytes) {
   const surfaces = [];
   for (let at = 0; at < bytes.length; ) {

@@ -4,7 +4,7 @@
 
 import { Beginnings, characterEnd } from "./beginnings.js";
 
-/** How much less likely a character without a piece is than the least likely piece. */
+/** Difference in log-probability between a character without a piece and the least likely piece. */
 const UNKNOWN_PENALTY = 10;
 /** Sums beyond start again from zero. */
 const LARGEST_SUM = 100000;

@@ -2,7 +2,7 @@
 
 import { openNumbers } from "./numbers.js";
 
-/** Those that a server computes. */
+/** The analyses that a server computes. */
 export const ANALYSES = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "patching", "head_importance", "faithfulness"];
 /** Computed as soon as the reader looks: together they take less than the translation. */
 export const QUICK = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens"];
@@ -37,7 +37,7 @@ export function analysesOf(glass) {
   };
 }
 
-/** Of matrices of shape (rows, columns). */
+/** The matrix of an array of shape (rows, columns). */
 export function matrixOfArray({ shape: [rows, columns], values, step }) {
   return { rows, columns, values, step };
 }

@@ -1,4 +1,4 @@
-// What is inside an attention of the machine: one head as a scene, its stages one after the other, and the heads mixed.
+// The inside of an attention of the machine: one head as a scene, its stages one after the other, and the heads mixed.
 
 import { attentionOfHead } from "./attention_of_head.js";
 import { headColour } from "./colours.js";
@@ -59,7 +59,7 @@ function headName(head) {
   return make("span", {}, swatch, `${head + 1}`);
 }
 
-/** What the stages need to know: names and sizes. */
+/** Names and sizes for the stages. */
 function aboutAttention(glass, stack, sublayer, kind) {
   const { record } = glass;
   const queries = rowsOf(glass, stack);

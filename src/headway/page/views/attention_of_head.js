@@ -1,10 +1,10 @@
-// What one head of an attention computed, from the arrays of the record.
+// The computation of one attention head, from the arrays of the record.
 
 import { attentionLabels } from "./tokens.js";
 import { matrixOf } from "./numbers.js";
 import { isEdited } from "./stages.js";
 
-/** What scene.js shows; null where the record lacks a part of it. sublayer: as the arrays are named. */
+/** The data of scene.js; null if the record lacks a part. sublayer: as the arrays are named. */
 export function attentionOfHead(glass, sublayer, kind, head) {
   const { record, get } = glass;
   const [queries, keys, values, scores, weights, output] = ["queries", "keys", "values", "scores", "weights", "heads"].map((name) => {

@@ -1,4 +1,4 @@
-// What is inside the blocks of the machine: for each its stages, with equation, shapes and the numbers of this sentence.
+// The inside of the machine's blocks: for each its stages, with equation, shapes and the numbers of this sentence.
 
 import { attentionStages } from "./attention_blocks.js";
 import { probabilityBars } from "./bars.js";

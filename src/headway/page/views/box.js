@@ -114,7 +114,7 @@ function tourKey(state, event) {
   tourTo(state, to);
 }
 
-/** What tells one record from another. */
+/** A key that tells one record from another. */
 function nameOf({ source, target, edits }) {
   return JSON.stringify([source.text, target.text, edits]);
 }
@@ -160,7 +160,7 @@ function focusIn(place, same) {
   };
 }
 
-/** What the views work with. */
+/** The object that the views work with. */
 function glassOf(state, arriving) {
   const { record, language } = state;
   const say = speaker(language);

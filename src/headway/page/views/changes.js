@@ -1,4 +1,4 @@
-// Which words of two texts differ.
+// Finds the words in which two texts differ.
 
 /** The places in `now` of the longest run of words that both lists have in the same order. */
 export function unchangedPlaces(old, now) {

@@ -1,4 +1,4 @@
-// How sure the model was, and what it looked at: words, from what the record has of pieces.
+// The model's confidence and attention by word, from the pieces of the record.
 
 import { meanMatrix, probability } from "./numbers.js";
 import { wordsOf } from "./tokens.js";

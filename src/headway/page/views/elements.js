@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Of the names in a canvas. */
+/** The font of names in a canvas. */
 export const LABEL_FONT = "12px system-ui, NanumGothic, sans-serif";
 
 /** An element with a class, attributes (a function is a listener), and children: elements or texts. */
@@ -118,7 +118,7 @@ export function sizeCanvas(canvas, width, height) {
   return context;
 }
 
-/** How many heads stand in a row: all, or, of many, so many that the rows are alike. */
+/** The number of heads in a row: all, or, of many, such that the rows are alike. */
 export function columnsFor(heads) {
   if (heads <= 8) return heads;
   return [8, 7, 6, 5, 4].find((count) => heads % count === 0) ?? 8;

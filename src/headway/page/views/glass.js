@@ -1,10 +1,10 @@
-// Where a server's page comes in: loads the style, then shows the glass box.
+// Entry of a server's page: loads the style, then shows the glass box.
 
 import { mountBox } from "./box.js";
 
 let styled = null;
 
-/** As mountBox in box.js; the style sheet is loaded first, from beside this module. -> a promise */
+/** Loads the style sheet from beside this module, then calls mountBox of box.js. -> a promise */
 export async function mount(element, options) {
   styled ??= loadStyle();
   await styled;

@@ -1,4 +1,4 @@
-// What a mask hides is hatched, so that it looks like no number.
+// Hatches the numbers that a mask hides.
 
 import { HIDDEN } from "./numbers.js";
 

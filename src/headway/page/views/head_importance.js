@@ -1,4 +1,4 @@
-// How much the model needs each head, over many sentences: beside the habits of heads, in the view of the heads.
+// Shows how much the model needs each head, over many sentences, beside the habits of heads in their view.
 
 import { analysesOf, matrixOfArray } from "./analysed.js";
 import { largest } from "./colours.js";

@@ -1,4 +1,4 @@
-// What a head is called, by its measures (docs/record.md), and the rule that gave it the name.
+// Names heads by their measures (docs/record.md), with the rule for each name.
 
 import { make } from "./elements.js";
 import { decimal, percent } from "./numbers.js";
@@ -7,7 +7,7 @@ import { visible } from "./tokens.js";
 /** From this share of its attention on, a head is called by what it looks at. */
 const NAMED_FROM = 0.4;
 const OWN = ["previous", "same", "next", "control"];
-/** Of each kind of attention the measures that are shares. */
+/** The measures of each kind of attention that are shares. */
 export const SHARES = { encoder: OWN, decoder: OWN, cross: ["previous", "aligned", "next", "diagonal", "control"] };
 
 /** The name of a measure; of cross-attention the neighbours are those of the aligned token. */
@@ -43,7 +43,7 @@ export function shortLabel({ record, say }, kind, measures) {
   return say(`label_${named(kind, name)}`, { token: controlOf(record, kind) });
 }
 
-/** What the head mostly does, in a sentence, and the rule by which that is said. */
+/** A sentence about the head's main behaviour, and the rule for it. */
 export function sentenceAbout({ record, say }, kind, measures) {
   const { name, share } = labelOf(kind, measures);
   const values = { share: percent(share), bits: decimal(measures.entropy), token: controlOf(record, kind), least: percent(NAMED_FROM) };

@@ -77,7 +77,7 @@ function showGrid(glass, grid, state, showLarge) {
   paintThumbnails(glass, state.kind, heads, buttons);
 }
 
-/** As measuredHeads has them, or the head with most of a measure first. */
+/** The heads in the order of measuredHeads, or those with most of a measure first. */
 function sortedHeads(record, { kind, order }) {
   const heads = measuredHeads(record, kind);
   return order === "layer" ? heads : heads.toSorted((one, other) => other.measures[order] - one.measures[order]);

@@ -1,4 +1,4 @@
-// Where the folder's page comes in.
+// Entry of a folder's page.
 
 import { load } from "../engine/load.js";
 import { showPage } from "./page.js";

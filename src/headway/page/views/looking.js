@@ -158,7 +158,7 @@ function linesOfAll(seen, words) {
   );
 }
 
-/** What is said of a word of the translation: what it looked at, and what else it could have been. */
+/** Text about a word of the translation: its attention, and the alternatives to it. */
 function ofTarget({ record, say }, seen, number) {
   const word = seen.target[number];
   const [first] = word.places;

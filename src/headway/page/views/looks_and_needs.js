@@ -1,4 +1,4 @@
-// Where a token looks, where it comes from, and what it needs: side by side, and when they differ.
+// Compares a token's attention, its contributions and its needs side by side, and explains when they differ.
 
 import { matrixOfArray } from "./analysed.js";
 import { largest } from "./colours.js";

@@ -56,12 +56,12 @@ export function machineView(glass) {
   return make("div", { class: "view" }, make("div", { class: "controls" }, tokenChoosers(glass), follow.button), machine);
 }
 
-/** What is open and chosen in the figure; it stays for every record of the model. */
+/** The open and chosen parts of the figure, kept for all records of the model. */
 export function openIn(glass) {
   return glass.kept("machine", { block: null, layers: { encoder: 0, decoder: 0 }, heads: {} }, true);
 }
 
-/** What a block needs to know of itself; the sub-layer is that of the layer that is shown at the time. */
+/** A block's own data; the sub-layer is that of the layer shown at the time. */
 function inside(glass, stack, { sublayer, ...about }) {
   const { layers } = openIn(glass);
   const full = { ...about, stack };

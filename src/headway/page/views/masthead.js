@@ -55,7 +55,7 @@ function tools(state, glass, { draw, tourTo }) {
   ];
 }
 
-/** What the reader is looking at, behind an (i). */
+/** Explains the page, behind an (i). */
 function aboutButton(glass) {
   const { say } = glass;
   const details = make("details", { class: "about" }, make("summary", { "aria-label": say("aboutLabel"), title: say("aboutLabel") }, "i"), make("p", { class: "lead" }, about(glass)));
@@ -89,7 +89,7 @@ function about({ record, say, languageName }) {
   });
 }
 
-/** What a language is called in another. */
+/** The name of a language in another. */
 export function nameOfLanguage(language, code) {
   if (!code) return "";
   try {

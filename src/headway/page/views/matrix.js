@@ -52,7 +52,7 @@ export function matrixPicture(glass, matrix, options) {
 
 const heightOfRow = (rows) => Math.max(4, Math.min(20, 480 / rows));
 
-/** Where the cells stand: {left, top, width, height}, the sizes of one cell. */
+/** The place of the cells: {left, top, width, height}, the sizes of one cell. */
 function placeOf({ matrix: { rows, columns }, options, figure }) {
   const { rowNames, columnNames, room, square, cell } = options;
   const left = rowNames ? Math.min(labelSpace(room ?? rowNames), figure.clientWidth / 4) : 0;

@@ -33,7 +33,7 @@ export function drawColumnNames(context, style, names, { left, top, width }, sta
   });
 }
 
-/** Where there is no room for all, every second or third is written, and those that stand out. */
+/** Writes names; without room for all, every second or third, and those that stand out. */
 function each(context, style, names, size, standing, write) {
   const every = Math.ceil(LEAST_LABEL / size);
   names.forEach((name, number) => {

@@ -64,7 +64,7 @@ function sectionOf(glass, analyses, { name, analysis, draw, follows = false, for
   return { element, refresh, follows };
 }
 
-/** Of an analysis without a part of its own: its fields, and its arrays with a row for each token and a column for each of the source. */
+/** Shows an analysis without a part of its own: its fields, and its arrays with a row for each token and a column for each of the source. */
 function otherPart(name) {
   return (glass, analyses) => {
     const { fields, parts, array } = analyses.found(name);

@@ -1,6 +1,6 @@
 // The arrays of a record (docs/record.md), decoded when they are asked for, and kept.
 
-/** What stands in a record for a score that a mask hides. */
+/** Stands in a record for a score that a mask hides. */
 export const HIDDEN = -3.4028234663852886e38;
 const NOTATION_FROM = 1e-3;
 const DIGITS = 3;
@@ -18,7 +18,7 @@ export function openNumbers(record) {
   return get;
 }
 
-/** Of an array (several, rows, columns) one matrix: {rows, columns, values, step(row, value)}; step: by how much the
+/** One matrix of an array (several, rows, columns): {rows, columns, values, step(row, value)}; step: by how much the
  * stored form of a number tells it from the next. */
 export function matrixOf(array, number = 0) {
   const [rows, columns] = array.shape.slice(-2);
@@ -53,7 +53,7 @@ export function meanMatrix(arrays) {
   return { rows, columns, values: values.map((value) => value / count) };
 }
 
-/** Of each row with each row, the sum of products. */
+/** The sum of products of each row with each row. */
 export function rowProducts({ rows, columns, values }) {
   const products = new Float32Array(rows * rows);
   for (let one = 0; one < rows; one++) {
@@ -206,7 +206,7 @@ function decodeBytes(text) {
   return bytes;
 }
 
-/** What each of the 65,536 float16 stands for. */
+/** The value of each of the 65,536 float16. */
 function makeHalfTable() {
   return Float32Array.from({ length: 65536 }, (_, bits) => {
     const sign = bits & 0x8000 ? -1 : 1;

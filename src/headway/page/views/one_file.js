@@ -1,4 +1,4 @@
-// Where the page of one file comes in: the worker's script and the model stand in the page.
+// Entry of the page of one file, which holds the worker's script and the model.
 
 import { openInWorker } from "../engine/model.js";
 import { showPage } from "./page.js";
@@ -9,7 +9,7 @@ function openFromPage() {
   return openInWorker(new Worker(address), bytesOf(document.getElementById("model").textContent)).finally(() => URL.revokeObjectURL(address));
 }
 
-/** Of base64. */
+/** Decodes base64. */
 function bytesOf(text) {
   const characters = atob(text);
   const bytes = new Uint8Array(characters.length);

@@ -1,4 +1,4 @@
-// What positions are for: two sentences of the same words that mean something else, with positions and without.
+// Shows the use of positions: two sentences of the same words, translated with positions and without.
 
 import { make } from "./elements.js";
 import { visible } from "./tokens.js";
@@ -96,7 +96,7 @@ function orderTable(say, { sentences, with_positions, without_positions }) {
   );
 }
 
-/** What came out, in words: whether the two translations differ, with positions and without, and how they were found. */
+/** The result in words: whether the two translations differ, with positions and without, and how they were found. */
 function seen(say, { with_positions, without_positions, tried = 0 }) {
   const name = ([one, other]) => (one.text === other.text ? "alike" : "differ");
   const [seeing, blind] = [name(with_positions), name(without_positions)];

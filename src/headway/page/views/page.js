@@ -46,7 +46,7 @@ class Page {
     });
   }
 
-  /** What stands around the box; the box too, where there is a record. */
+  /** Draws the page around the box, and the box if there is a record. */
   draw() {
     const { language, model } = this;
     document.documentElement.lang = language;
@@ -100,7 +100,7 @@ class Page {
     }
   }
 
-  /** As the box asks its live model; the record that is shown is kept. A text without a tag goes into the same language. */
+  /** Inspects for the box; the record that is shown is kept. A text without a tag goes into the same language. */
   inspect = async (text, options) => {
     const { tags } = this.model.about;
     const last = this.record?.source.tokens[0].piece;

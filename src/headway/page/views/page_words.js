@@ -1,4 +1,4 @@
-// What the page says beside the glass box, in English and Korean. `{name}` is replaced by a value.
+// The texts of the page beside the glass box, in English and Korean. `{name}` is replaced by a value.
 
 const WORDS = {
   en: {

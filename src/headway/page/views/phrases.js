@@ -1,4 +1,4 @@
-// Sentences with words of the model's in them: each in a frame of its own, so that nothing of it reads as ours.
+// Sentences with words of the model's in them: each in a frame of its own, so that none of it reads as the page's own.
 
 import { make } from "./elements.js";
 import { brief } from "./tokens.js";

@@ -7,7 +7,7 @@ import { cellAt, sceneLayout } from "./scene_layout.js";
 import { paintScene, sceneImages } from "./scene_paint.js";
 import { toldOf } from "./scene_words.js";
 
-/** What the scores are at each stage, and which parts stand out there; the others are faint. */
+/** The scores' values at each stage, and the parts that stand out; the others are faint. */
 const STAGES = {
   whole: ["masked", null],
   project: ["masked", ["queries", "keys", "values"]],

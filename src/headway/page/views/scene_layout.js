@@ -1,4 +1,4 @@
-// Where the matrices of an attention stand: K^T above the scores and Q beside them, V above the output and the weights
+// Places the matrices of an attention: K^T above the scores and Q beside them, V above the output and the weights
 // beside it, so that each number stands where its row and its column meet.
 
 import { labelSpace } from "./names.js";

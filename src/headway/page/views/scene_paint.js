@@ -12,7 +12,7 @@ const STRONG = 0.5; // of the largest: from here on a number is written in the c
 const TITLE_FONT = '17px "STIX Two Text", Cambria, "Times New Roman", "DejaVu Serif", serif';
 const NUMBER_FONT = "13px system-ui, sans-serif";
 const TITLES = { queries: "Q", keys: "Kᵀ", weights: "A", values: "V", output: "A V" };
-/** Which custom property the frames of a part have: what asks, what answers, what is given. */
+/** The custom property of each part's frames. */
 const INKS = { queries: "accent", keys: "warm", scores: "accent", weights: "accent", values: "warm", output: "accent" };
 const PARTS = Object.keys(INKS);
 
@@ -59,7 +59,7 @@ function matricesOf({ attention, scores }) {
   return { queries, keys: transposed(keys), scores, weights, values, output };
 }
 
-/** What a mask hides: of the scores as they are shown, of the weights where the masked scores are hidden. */
+/** The cells that a mask hides: of the scores as shown, of the weights where the masked scores are hidden. */
 function hiddenIn({ masked }, part, scores) {
   return part === "weights" ? masked : scores;
 }

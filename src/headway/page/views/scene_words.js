@@ -1,4 +1,4 @@
-// How a number of an attention came to be, in numbers.
+// Explains in numbers how a number of an attention was computed.
 
 import { make } from "./elements.js";
 import { digitsOf, HIDDEN } from "./numbers.js";

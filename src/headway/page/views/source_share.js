@@ -1,4 +1,4 @@
-// How much of each token comes from the source, and whether the translation has anything to do with it.
+// Shows each token's share from the source, and whether the translation depends on the source.
 
 import { make } from "./elements.js";
 import { decimal, percent } from "./numbers.js";

@@ -1,4 +1,4 @@
-// What every block of the machine is told with: stages of an equation, shapes, a paragraph and the numbers.
+// The parts that explain every block of the machine: stages of an equation, shapes, a paragraph and the numbers.
 
 import { formula, make } from "./elements.js";
 import { matrixPicture } from "./matrix.js";

@@ -59,7 +59,7 @@ function meanOf({ record, get }, kind) {
   return arrays.length ? meanMatrix(arrays) : null;
 }
 
-/** What the step looked at on either side. */
+/** Text about the step's attention on either side. */
 function told({ say }, text, source, cross, self) {
   const most = (shares) => shares.toSorted((one, other) => other[1] - one[1]).slice(0, NAMED);
   const named = (shares) => listed(shares.map(([one, share]) => make("span", { class: "named" }, chip(one.textContent), ` ${percent(share)}`)));

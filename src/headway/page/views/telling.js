@@ -1,4 +1,4 @@
-// What of this model's attention shows best what the tour speaks of: a head, and a row of it.
+// Finds the head and row of this model's attention that best show a subject of the tour.
 
 import { isCalled, measuredHeads } from "./head_labels.js";
 import { matrixOf } from "./numbers.js";

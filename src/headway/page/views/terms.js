@@ -19,7 +19,7 @@ export function termed(say, text) {
   });
 }
 
-/** What finds the terms of a language, and the term that each word is of. */
+/** A pattern of the terms of a language, and the term of each word. */
 function patternOf(say) {
   const words = TERMS.flatMap((term) => say(`term_${term}`).split("|").map((word) => [word.toLowerCase(), term]));
   const longest = words.map(([word]) => word.replace(/[.*+?^${}()|[\]\\]/gu, "\\$&")).toSorted((one, other) => other.length - one.length);

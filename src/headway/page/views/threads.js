@@ -80,7 +80,7 @@ function drawNames(context, { matrix: { columns, values }, rowNames, columnNames
   });
 }
 
-/** What the chosen row looks at most. */
+/** Text about the strongest weights of the chosen row. */
 function said(say, { matrix: { columns, values }, rowNames, columnNames, chosen }) {
   const weights = [...values.subarray(chosen * columns, (chosen + 1) * columns)].map((weight, column) => [weight, column]);
   const largest = weights.sort((one, other) => other[0] - one[0]).slice(0, 3).filter(([weight]) => weight > 0);

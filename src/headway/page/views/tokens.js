@@ -20,7 +20,7 @@ export function loosePiece(piece) {
   return visible(piece.startsWith("▁") ? piece.slice(1) : piece);
 }
 
-/** Characters that change the direction of their neighbours, or that nobody sees, are shown as a sign, but for those
+/** Shows characters that change the direction of their neighbours, or are invisible, as a sign, but for those
  * that make one emoji of several, or keep two Arabic letters apart. */
 export function visible(text) {
   return text.replace(KEPT_OR_UNSEEN, (whole, kept) => kept ?? "\u25af") || "▁";
@@ -32,7 +32,7 @@ export function brief(text, longest = LONGEST) {
   return characters.length > longest ? `${characters.slice(0, longest - 1).join("")}…` : text;
 }
 
-/** What the rows and columns of an attention of encoder, decoder or cross are called: a row of the decoder by the token
+/** Names of the rows and columns of an attention of encoder, decoder or cross: a row of the decoder by the token
  * that it writes, a column by the token that stands there to be read. */
 export function attentionLabels(record, kind) {
   const source = pieceTexts(record.source.tokens);
@@ -44,7 +44,7 @@ export function pieceTexts(tokens) {
   return tokens.map((_, place) => pieceText(tokens, place));
 }
 
-/** What the decoder reads: the start symbol, and the target without its last token. */
+/** The decoder's input: the start symbol, and the target without its last token. */
 export function readTexts(record) {
   return [visible(record.start.piece), ...pieceTexts(record.target.tokens).slice(0, -1)];
 }

@@ -110,13 +110,13 @@ export const STOPS = [
   },
 ];
 
-/** What a row looks at most. queries: the text that the rows are of */
+/** The strongest weight of a row. queries: the text that the rows are of */
 function looked({ record }, queries, { layer, head, row, key, share }) {
   const name = ({ tokens }, place) => brief(pieceTexts(tokens)[place], 24);
   return { layer: layer + 1, head: head + 1, query: name(queries, row), key: name(record.source, key), share: percent(share) };
 }
 
-/** What the largest product becomes, and how sharp its row would be without the division. */
+/** The largest product after the division, and how sharp its row would be without. */
 function scaled(glass) {
   const { products, scaled: divided, width } = attentionOfHead(glass, first(glass.record, "encoder"), "encoder", 0);
   const at = products.values.indexOf(Math.max(...products.values));

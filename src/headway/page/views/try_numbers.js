@@ -64,7 +64,7 @@ function queriesKeysValues({ mode }, matrices) {
   return weights.map((weight) => multiply(x, weight));
 }
 
-/** What scene.js shows, of lists of rows. names: {rowNames, columnNames, scale, side}, of a head of the model */
+/** The data of scene.js from lists of rows. names: {rowNames, columnNames, scale, side}, of a head of the model */
 function sceneOf([queries, keys, values], state, names) {
   const found = attend(queries, keys, values, state);
   const matrix = (rows) => ({ rows: rows.length, columns: rows[0].length, values: Float32Array.from(rows.flat(), (value) => (value === -Infinity ? HIDDEN : value)) });
@@ -82,7 +82,7 @@ function readHead(glass, { head: { kind, layer, head } }) {
   return { matrices: [found.queries, found.keys, found.values].map(rows), names: { rowNames, columnNames, scale, side }, wrong: null };
 }
 
-/** Which head: its kind, layer and number. */
+/** Choosers of a head: its kind, layer and number. */
 function headChoosers(glass, state, work) {
   const { record, say } = glass;
   const about = record.attention[state.head.kind];
@@ -101,7 +101,7 @@ function headChoosers(glass, state, work) {
   return [kind, chooser("layer", say("layerOf", { count: about.layers }), numbers(about.layers)), chooser("head", say("headOf", { heads: about.heads }), numbers(about.heads))];
 }
 
-/** What is to be worked out, and how; work() is called where the numbers stay, begin() where others are asked for. */
+/** Choosers of the computation; work() is called where the numbers stay, begin() where others are asked for. */
 function settings({ say, record }, state, work, begin) {
   const boxes = {};
   const toggle = (name) => {
@@ -164,8 +164,8 @@ function readInputs(say, state) {
   const bad = read.findIndex((one) => one.problem);
   if (bad >= 0) return { matrices: [], wrong: `${plain(names[bad])}: ${say(...read[bad].problem)}` };
   const matrices = read.map((one) => one.matrix);
-  const unfit = misfit(names, matrices);
-  return { matrices, wrong: unfit ? say(unfit[0], plainValues(unfit[1])) : null };
+  const mismatch = misfit(names, matrices);
+  return { matrices, wrong: mismatch ? say(mismatch[0], plainValues(mismatch[1])) : null };
 }
 
 const plain = (name) => name.replace("_", "");

@@ -8,7 +8,7 @@ import { brief, visible } from "./tokens.js";
 import { targetWords, wordBars } from "./word_bars.js";
 
 export const WORDS = /\S+/gu;
-const LEAST_LOSS = 0.01; // of a probability: what less is nobody sees
+const LEAST_LOSS = 0.01; // of a probability: less is invisible
 const casesByEdits = new WeakMap();
 
 /** The record's translation: {text, words}. */
@@ -20,7 +20,7 @@ export function sourceAsItWas({ source }) {
   return source.original ?? source.text;
 }
 
-/** What some edits do: from the record's cases, else from the live model. -> {edits, source, after, before} or null */
+/** The effect of edits: from the record's cases, else from the live model. -> {edits, source, after, before} or null */
 async function outcome(glass, edits, status) {
   const { record } = glass;
   const known = knownCase(record, edits);
@@ -36,7 +36,7 @@ async function outcome(glass, edits, status) {
   return answer?.cases[0] ?? null;
 }
 
-/** What the record knows of edits; null: nothing. */
+/** The record's case of these edits; null: none. */
 export function knownCase(record, edits) {
   if (!casesByEdits.has(record)) casesByEdits.set(record, new Map(record.cases.map((one) => [keyOf(one.edits), one])));
   return casesByEdits.get(record).get(keyOf(edits)) ?? null;
@@ -47,7 +47,7 @@ export function keyOf(edits) {
   return JSON.stringify(edits.map((edit) => Object.entries(edit).toSorted()));
 }
 
-/** What edits are, in a few words each; words are named as they stood when they were swapped. */
+/** Names of edits, a few words each; words are named as they stood when they were swapped. */
 export function editNames({ record, say }, edits) {
   const words = sourceAsItWas(record).match(WORDS) ?? [];
   const wordAt = (number) => brief(visible(words[number] ?? `${number + 1}`), 30);
@@ -98,7 +98,7 @@ function reason(glass, edits) {
   return [glass.say("same_head_off"), " ", ...sentenceAbout(glass, edit.attention, measures).slice(0, 3)];
 }
 
-/** What a case did beside the record's own edits: its title, and the translation before and after. */
+/** The effect of a case beside the record's own edits: its title, and the translation before and after. */
 function result(glass, { edits, source, after, before }) {
   const { record, say } = glass;
   const own = new Set(record.edits.map((edit) => keyOf([edit])));

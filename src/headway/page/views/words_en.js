@@ -200,7 +200,7 @@ export const english = {
   distancesTitle: "Distances are built in",
   distancesText: "Multiply the patterns of two places number by number and add up: the sum depends only on how far apart they are. It is {half} for a place with itself, and the same along each diagonal. So “two places before me” looks alike everywhere.",
   learnedDistancesTitle: "How alike are two places?",
-  learnedDistancesText: "The product of the patterns of two places, number by number, added up. Nobody built distances in; what is to be seen here was learned.",
+  learnedDistancesText: "The product of the patterns of two places, number by number, added up. Distances weren't built in; the pattern here was learned.",
   manyPlacesTitle: "The first {count} places",
   manyPlacesText: "The same waves for {count} places, by the equation above, and below them the products of each place with each. Similarity falls with distance, but not evenly; slow waves tell apart what is far away.",
   sumOfBothTitle: "Add both",
@@ -385,7 +385,7 @@ export const english = {
   noBeam: "There is no beam in this record: the translation was written without a beam search, or by an engine that doesn't tell how it searched (CTranslate2).",
   givenNoBeam: "There is no beam in this record: the translation was given.",
 
-  // What if
+  // Edits: the view What if
   before: "Before",
   after: "After",
   unchanged: "Both translations are the same, word for word.",

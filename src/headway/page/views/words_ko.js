@@ -385,7 +385,7 @@ export const korean = {
   noBeam: "이 기록에는 빔이 없습니다. 빔 탐색 없이 썼거나, 탐색 과정을 알려 주지 않는 엔진(CTranslate2)이 쓴 번역입니다.",
   givenNoBeam: "이 기록에는 빔이 없습니다. 번역문이 주어졌기 때문입니다.",
 
-  // What if
+  // Edits: the view What if
   before: "전",
   after: "후",
   unchanged: "두 번역이 완전히 같습니다.",
