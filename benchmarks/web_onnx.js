@@ -1,6 +1,6 @@
 // The model of `headway export --to onnx` in onnxruntime-web, one thread: as many steps of search as it is asked for.
 
-import { likeliest } from "./int8/web/likeliest.js";
+import { likeliest } from "./int8/engine/matrices.js";
 
 export async function open(model, runtime) {
   const ort = await import(new URL(`${runtime}ort.wasm.min.mjs`, location.href).href);

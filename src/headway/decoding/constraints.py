@@ -20,8 +20,6 @@ class Constraints:
     def apply(self, log_probabilities: Tensor, tokens: Tensor, sentences: Sequence[int]) -> Tensor:
         """log_probabilities: (rows, vocabulary) of the next token, tokens: (rows, length) with <bos> first,
         sentences: the sentence of each row -> (rows, vocabulary) with -inf for tokens that are not allowed."""
-        if not self.no_repeat_ngram and not any(self.prefixes):
-            return log_probabilities
         place = tokens.size(1) - 1
         forced = [
             self.prefixes[sentence][place] if self.prefixes and place < len(self.prefixes[sentence]) else -1

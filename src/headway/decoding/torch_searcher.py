@@ -168,7 +168,7 @@ class TorchSearcher:
             engine = shortlist = ShortlistEngine(engine, work.needed(self._allowed(on_cpu.numpy())))
             prefixes = [shortlist.places(prefix) for prefix in work.prefixes]
             work = work._replace(prefixes=prefixes, required=work.required and shortlist.required(work.required))
-        constraints = Constraints(work.prefixes, options.no_repeat_ngram)
+        constraints = _constraints(work.prefixes, options.no_repeat_ngram)
         if options.beam_size == 1:
             found = [[hypothesis] for hypothesis in greedy(engine, rows, work.caps, constraints)]
         else:
@@ -198,10 +198,14 @@ class TorchSearcher:
             [cap for cap in work.caps for _ in range(count)],
             sampling,
             [np.random.default_rng([sampling.seed, number, *one]) for one in work.sources for number in range(count)],
-            Constraints([one for one in work.prefixes for _ in range(count)], options.no_repeat_ngram),
+            _constraints([one for one in work.prefixes for _ in range(count)], options.no_repeat_ngram),
         )
         of_source = (drawn[start : start + count] for start in range(0, len(drawn), count))
         return [sorted(some, key=lambda one: -one.score) for some in of_source]
+
+
+def _constraints(prefixes: Sequence[Sequence[int]], no_repeat_ngram: int) -> Constraints | None:
+    return Constraints(prefixes, no_repeat_ngram) if any(prefixes) or no_repeat_ngram else None
 
 
 def _resident() -> int:

@@ -166,9 +166,8 @@ def _readable_parts(
     layout = TagLayout.of(spoken, tag_name)
     if layout is not None and is_readable(layout.plain):
         return [Sentence(spoken, layout)]
-    runs: list[Element] = []
-    for one in elements:
-        runs += [one] if isinstance(one, Atom) else _readable_runs(one, is_readable)
+    cut = ([one] if isinstance(one, Atom) else _readable_runs(one, is_readable) for one in elements)
+    runs = list(chain.from_iterable(cut))
     if runs == elements:
         return [Sentence(elements)]
     parts: list[str | Sentence] = []

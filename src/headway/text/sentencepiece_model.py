@@ -84,19 +84,17 @@ def read_model(model: bytes) -> SentencePieceModel:
     if denormalizer.get(_CHARSMAP):
         raise UserError("its sentencepiece model rewrites decoded text (denormalizer_spec)")
     names = [piece[1, _BYTES].decode() for piece in pieces]
-    types = [piece.get((3, _VARINT), _NORMAL) for piece in pieces]
-
-    def of_type(wanted: int) -> list[int]:
-        return [id_ for id_, type_ in enumerate(types) if type_ == wanted]
-
+    ids: dict[int, list[int]] = defaultdict(list)
+    for id_, piece in enumerate(pieces):
+        ids[piece.get((3, _VARINT), _NORMAL)].append(id_)
     return SentencePieceModel(
         kind="bpe" if model_type == _BPE else "unigram",
         pieces=names,
         scores=[float(str(np.float32(struct.unpack("<f", piece.get((2, _FIXED32), bytes(4)))[0]))) for piece in pieces],
-        control=of_type(_CONTROL),
-        user_defined=of_type(_USER_DEFINED),
-        unused=of_type(_UNUSED),
-        byte=sorted(of_type(_BYTE), key=names.__getitem__),
+        control=ids[_CONTROL],
+        user_defined=ids[_USER_DEFINED],
+        unused=ids[_UNUSED],
+        byte=sorted(ids[_BYTE], key=names.__getitem__),
         add_dummy_prefix=bool(normalizer.get((3, _VARINT), 1)),
         remove_extra_whitespaces=bool(normalizer.get((4, _VARINT), 1)),
         escape_whitespaces=bool(normalizer.get((5, _VARINT), 1)),

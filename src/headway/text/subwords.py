@@ -179,8 +179,12 @@ def _normalized(text: str) -> str:
 
 def _original_offsets(offsets: Sequence[tuple[int, int]], text: str) -> Sequence[tuple[int, int]]:
     """Offsets in the normalised text to offsets in the text, of all characters that were normalised together."""
-    shown, spans = visible(text), visible_spans(text)
-    if not unicodedata.is_normalized("NFKC", shown):
+    shown = visible(text)
+    is_normal = unicodedata.is_normalized("NFKC", shown)
+    if is_normal and shown == text:
+        return offsets
+    spans = visible_spans(text)
+    if not is_normal:
         spans = [
             (spans[start][0], spans[end - 1][1])
             for start, end in _normalized_together(shown)

@@ -2,8 +2,7 @@
 // decoding/beam.py, of one sentence.
 
 import { forbidden } from "./constraints.js";
-import { likeliest } from "./likeliest.js";
-import { rowOf } from "./matrices.js";
+import { likeliest, rowOf } from "./matrices.js";
 
 /** lp(Y) = ((5 + |Y|) / 6) ** alpha; a hypothesis is ranked by its score divided by this. |Y| counts <eos>. */
 export function lengthPenalty(length, alpha) {

@@ -1,7 +1,7 @@
 // Greedy search over an engine, on ids alone, as in decoding/greedy_search.py, of one sentence.
 
 import { forbidden } from "./constraints.js";
-import { likeliest } from "./likeliest.js";
+import { likeliest } from "./matrices.js";
 
 /** Takes the likeliest token at each step until <eos>, or until there are `maxLength` tokens and <eos> is not the next;
  * <eos> is never the first.

@@ -2,8 +2,7 @@
 
 import { Engine, logSoftmax } from "./engine.js";
 import { greedy } from "./greedy.js";
-import { likeliest } from "./likeliest.js";
-import { matrix, rowOf } from "./matrices.js";
+import { likeliest, matrix, rowOf } from "./matrices.js";
 import { Reading } from "./reading.js";
 import { alike } from "./what_if.js";
 

@@ -15,3 +15,16 @@ export function sumOf(one, other) {
   for (let at = 0; at < sum.values.length; at++) sum.values[at] = one.values[at] + other.values[at];
   return sum;
 }
+
+/** The numbers of the `count` largest values of a row, largest first, the first of equals, as in kernels/likeliest.py. */
+export function likeliest(values, count) {
+  const best = []; // numbers, largest value first
+  for (let at = 0; at < values.length; at++) {
+    if (best.length === count && !(values[at] > values[best[count - 1]])) continue;
+    let place = best.length;
+    while (place > 0 && values[at] > values[best[place - 1]]) place--;
+    best.splice(place, 0, at);
+    if (best.length > count) best.pop();
+  }
+  return best;
+}

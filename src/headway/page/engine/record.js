@@ -2,8 +2,7 @@
 
 import { logSoftmax } from "./engine.js";
 import { alignment, measureHeads } from "./heads.js";
-import { likeliest } from "./likeliest.js";
-import { matrix, rowOf } from "./matrices.js";
+import { likeliest, matrix, rowOf } from "./matrices.js";
 
 const [FORMAT, FORMAT_VERSION] = ["headway-record", 1];
 const TOP = 10;

@@ -7,10 +7,9 @@ import { make } from "./elements.js";
 import { decoderLensPart, logitLensPart } from "./lenses.js";
 import { mapsPart, needsPart } from "./looks_and_needs.js";
 import { matrixPicture } from "./matrix.js";
+import { decimal, percent } from "./numbers.js";
 import { patchingForm, patchingPart } from "./patching.js";
-import { sharePart } from "./source_share.js";
-import { tokenButtons } from "./token_buttons.js";
-import { pieceTexts } from "./tokens.js";
+import { brief, pieceTexts } from "./tokens.js";
 
 /** Each: name (of its texts), the analysis that it shows, draw(glass, analyses) -> elements; follows: whether
  * it is of the chosen token; form(glass, ask, analyses) -> where the reader asks for one of another kind. */
@@ -73,4 +72,37 @@ function otherPart(name) {
     const pictures = maps.map(([part, one]) => make("div", {}, make("h4", {}, part), matrixPicture(glass, matrixOfArray(one), { label: part, rowNames, columnNames, side: "target", square: true, told: (row, column) => `${row} ← ${column}` })));
     return [make("div", { class: "maps" }, pictures), make("pre", { class: "wide" }, JSON.stringify(fields, null, 1))];
   };
+}
+
+/** Shows each token's share from the source, and whether the translation depends on the source. */
+function sharePart({ record, say }, analyses) {
+  const shares = analyses.found("contributions").fields.source_share;
+  const erasure = analyses.found("erasure")?.fields;
+  const rows = pieceTexts(record.target.tokens).map((name, step) => {
+    const row = make("li", {}, make("bdi", { class: "piece" }, brief(name, 16)), make("span", { class: "track" }, make("span", { class: "bar" })), make("span", { class: "number" }, percent(shares[step])));
+    row.style.setProperty("--share", shares[step].toFixed(4));
+    return row;
+  });
+  return [
+    make("ol", { class: "bars" }, rows),
+    erasure ? make("p", {}, say("gain", { nats: decimal(erasure.mean_gain) })) : null,
+    erasure ? make("p", { class: erasure.detached ? "warned" : "quiet" }, say(erasure.detached ? "detached" : "attached")) : null,
+  ].filter((part) => part);
+}
+
+/** The tokens of the translation as buttons that choose one. -> {element, refresh} */
+function tokenButtons(glass) {
+  const { record, say } = glass;
+  const buttons = pieceTexts(record.target.tokens).map((name, step) =>
+    make("button", { type: "button", class: "light", click: () => glass.choose("target", step) }, make("bdi", {}, brief(name, 24))),
+  );
+  const refresh = () => {
+    buttons.forEach((button, step) => {
+      const chosen = (glass.chosen.target ?? 0) === step;
+      button.classList.toggle("chosen", chosen);
+      button.setAttribute("aria-pressed", `${chosen}`);
+    });
+  };
+  refresh();
+  return { element: make("div", { class: "lights tokens-chosen", role: "group", "aria-label": say("target") }, buttons), refresh };
 }
