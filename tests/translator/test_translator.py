@@ -195,7 +195,7 @@ def test_the_n_best_are_ranked_and_distinct():
         ({"beam_size": 0}, "beam_size=0: must be at least 1"),
         ({"beam_size": 2, "n_best": 3}, "n_best=3 is more than beam_size=2"),
         ({"sample": Sampling(), "beam_size": 2}, "sampling follows no beam"),
-        ({"sample": {"seed": 1}}, "sample="),
+        ({"sample": {"seed": 1}}, "sample: must be an instance of Sampling"),
         ({"no_repeat_ngram": -1}, "no_repeat_ngram=-1"),
         ({"length_penalty": -1.0}, "length_penalty=-1.0"),
         ({"length_penalty": float("nan")}, "length_penalty=nan"),
