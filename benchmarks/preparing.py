@@ -84,9 +84,11 @@ def seconds_alone(tokenizer: SubwordTokenizer, files: tuple[Path, Path], process
 
 def seconds_of_preparing(recipe: Recipe, tokenizer: SubwordTokenizer, processes: int, folder: Path) -> float:
     from headway.data.prepare import prepare_folder
+    from headway.training.synthetic import write_synthetic
 
+    options = recipe.preparation(MAX_LENGTH)
     start = time.perf_counter()
-    prepare_folder(recipe, folder, MAX_LENGTH, print, (tokenizer, tokenizer), processes=processes)
+    prepare_folder(options, folder, print, write_synthetic, (tokenizer, tokenizer), processes=processes)
     spent = time.perf_counter() - start
     shutil.rmtree(folder)
     return spent

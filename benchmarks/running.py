@@ -35,6 +35,7 @@ from headway.data.prepare import prepare
 from headway.data.shards import ParallelIds
 from headway.model import ModelConfig
 from headway.recipe.reading import load_recipe
+from headway.training.synthetic import write_synthetic
 from machine import fastest_dtype, matrix_peak, versions
 from training import HEADWAY, RECIPE, batches, flops_per_token, make_worker, target_tokens
 
@@ -151,7 +152,7 @@ def main() -> None:
     recipe = load_recipe(options.recipe, changes)
     with tempfile.TemporaryDirectory() as folder:
         longest = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4).max_length
-        data = prepare(recipe, Path(folder) / "data", max_length=longest, notice=lambda _: None)
+        data = prepare(recipe.preparation(longest), Path(folder) / "data", lambda _: None, write_synthetic)
         todo = batches(data, recipe.training.tokens_per_batch, steps=8)
         tokens = options.epochs * target_tokens_of(data.train)
         config = ModelConfig.preset(

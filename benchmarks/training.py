@@ -49,6 +49,7 @@ from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizers
 from headway.training.step import Batch as PackedBatch
 from headway.training.step import Batches, train_step
+from headway.training.synthetic import write_synthetic
 from machine import fastest_dtype, matrix_peak, versions
 from peers import peers
 
@@ -187,7 +188,7 @@ def main() -> None:
     options = parser.parse_args()
     recipe = load_recipe(options.recipe)
     with tempfile.TemporaryDirectory() as folder:
-        data = prepare(recipe, Path(folder) / "data", max_length=100, notice=print)
+        data = prepare(recipe.preparation(100), Path(folder) / "data", print, write_synthetic)
         todo = batches(data, options.tokens, options.steps or (4 if options.preset == "base" else 16))
         size = data.target_tokenizer.vocab_size
     in_batches = padded_batches(todo, options.tokens, options.order)

@@ -1,6 +1,6 @@
 """The size and shape of a Transformer: one frozen record, checked when it is made, and the named presets.
 
-Table 3 of "Attention Is All You Need" (Vaswani et al., 2017) gives `base` and `big`; the others are for smaller corpora.
+Table 3 of "Attention Is All You Need" (Vaswani et al., 2017) gives `base` and `big`; others are for less text.
 """
 
 from __future__ import annotations
