@@ -79,7 +79,7 @@ def in_node(tokenizers: dict[str, Any], texts: list[str]) -> dict[str, dict[str,
             file.write_text(text, encoding="utf-8")
         Path(name, "package.json").write_text('{"type": "module"}')
         peer = HERE.parent / "tests" / "node_modules" / "@huggingface" / "tokenizers" / "dist" / "tokenizers.mjs"
-        command = ["node", HERE / "tokenizing.mjs", Path(name, "web", "tokenizer.js"), peer]
+        command = ["node", HERE / "tokenizing.mjs", Path(name, "tokenizer", "tokenizer.js"), peer]
         given = json.dumps({"tokenizers": tokenizers, "texts": texts})
         return json.loads(subprocess.run(command, input=given, capture_output=True, text=True, check=True).stdout)
 
