@@ -131,7 +131,7 @@ def test_a_worker_of_a_cluster(source, tmp_path):
     work = Work(MODEL, (), "cpu", "fp32", "auto", Layout(), LineOptions(search={"beam_size": 1}))
     identity = work.identity()
     manifest = open_manifest(tmp_path / "out", [source], identity, lambda _: None)
-    worker = Worker(work, manifest, identity["model"])
+    worker = Worker(work, manifest)
     assert [worker.translate(shard).error for shard in manifest.shards] == [""]
     worker.close()
     written = "".join(Path(manifest.folder / f"{shard.name}.txt").read_text("utf-8") for shard in manifest.shards)
