@@ -133,7 +133,7 @@ def test_a_worker_of_a_cluster(source, tmp_path):
     manifest = open_manifest(tmp_path / "out", [source], identity, lambda _: None)
     worker = Worker(work, manifest)
     assert [worker.translate(shard).error for shard in manifest.shards] == [""]
-    worker.close()
+    worker._reader.close()
     written = "".join(Path(manifest.folder / f"{shard.name}.txt").read_text("utf-8") for shard in manifest.shards)
     assert written.splitlines() == [one["text"] for one in GREEDY]
 
