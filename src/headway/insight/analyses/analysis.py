@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -42,9 +43,9 @@ class Request(StrictForm):
         """Other texts that the model reads: in the language of the source, and in that of the target."""
         return [], []
 
+    @abstractmethod
     def compute(self, analyst: Analyst) -> Analysis:
         """The result for the analyst's translation. Raises UserError."""
-        raise NotImplementedError
 
 
 class TokenNames(NamedTuple):
@@ -58,16 +59,16 @@ class TokenNames(NamedTuple):
         return shown(self.vocabulary[id_].removeprefix("▁"))
 
 
-class Analysis:
+class Analysis(ABC):
     """The result of an analysis, a dataclass."""
 
     def document(self, vocabulary: Sequence[str]) -> dict[str, Any]:
         """The entry in a record's JSON form, whose arrays will be left out. vocabulary: the target's."""
         return vars(self)
 
+    @abstractmethod
     def text(self, names: TokenNames) -> Iterator[str]:
         """Titled tables and maps for a terminal."""
-        raise NotImplementedError
 
     def arrays(self) -> Iterator[tuple[str, Floats]]:
         """Every array with the end of its name in a record, such as `source` or `ablation.cross`."""
