@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from headway.decoding import TorchEngine, greedy
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 NAMES = sorted(file.stem for file in EXAMPLES.glob("*.py"))
 
@@ -62,6 +64,19 @@ def test_rotary_positions_are_in_every_self_attention():
     cores = [layer.self_attention.core for layer in (*model.encoder.layers, *model.decoder.layers)]
     assert {type(core).__name__ for core in cores} == {"Rotary"}
     assert torch.isfinite(model(source, target)).all()
+
+
+def test_a_step_of_search_rotates_its_query_to_its_place():
+    """Greedy search with a cache finds the tokens that whole passes find likeliest."""
+    model = import_module("rope").main().eval()
+    source = torch.randint(4, 100, (1, 9))
+    [found] = greedy(TorchEngine(model), source, [8])
+    read = torch.tensor([[2, *found.ids]])
+    with torch.no_grad():
+        logits = model(source, read)[0]
+    logits[:, :3] = -torch.inf  # never generated
+    logits[0, 3] = -torch.inf  # no translation is empty
+    assert logits.argmax(-1).tolist()[: len(found.ids)] == found.ids
 
 
 def test_the_focal_loss_is_between_nothing_and_cross_entropy():

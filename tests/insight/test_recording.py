@@ -77,13 +77,34 @@ def test_threads_may_look_at_one_model_at_once():
         assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def test_a_core_without_a_twin_is_refused_by_its_name():
-    class Rotary(ScaledDotProductAttention):
-        pass
+class Hidden(ScaledDotProductAttention):
+    """Returns no weights."""
 
+    def forward(self, *inputs, return_weights=False):
+        return super().forward(*inputs)
+
+
+class Even(ScaledDotProductAttention):
+    """Attends to every key alike."""
+
+    def forward(self, queries, keys, values, mask=None, *, return_weights=False):
+        return super().forward(queries * 0, keys, values, mask, return_weights=return_weights)
+
+
+def test_a_core_of_ones_own_has_its_weights_recorded_and_no_scores():
     model = tiny()
-    model.encoder.layers[1].self_attention.core = Rotary(2)
-    with pytest.raises(UserError, match=r"encoder\.layers\.1\.self_attention.*Rotary"):
+    plain = record_pass(model, SOURCE, TARGET)
+    model.encoder.layers[1].self_attention.core = Even(2)
+    arrays, name = record_pass(model, SOURCE, TARGET), "encoder.layers.1.self_attention"
+    assert np.allclose(arrays[f"{name}.weights"], 1 / len(SOURCE))
+    missing = {f"{name}.{one}" for one in ("scores", "masked_scores", "queries", "keys", "values", "heads")}
+    assert plain.keys() - arrays.keys() == missing
+
+
+def test_a_core_without_weights_is_refused_by_its_name():
+    model = tiny()
+    model.encoder.layers[1].self_attention.core = Hidden(2)
+    with pytest.raises(UserError, match=r"encoder\.layers\.1\.self_attention.*Hidden"):
         record_pass(model, SOURCE, TARGET)
 
 

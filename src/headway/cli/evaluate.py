@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     """Translations by a system, and their scores by the metrics."""
 
 
-@options.with_search("beam_size", "length_penalty", "sample")
 def evaluate(
     model: options.Model,
     source: options.Source,
@@ -36,7 +35,9 @@ def evaluate(
     compare: Annotated[
         Path | None, Option(metavar="OTHER", help="Another model, or a file of translations, to test the difference.")
     ] = None,
-    search: options.Search = options.NOTHING,
+    beam_size: options.BeamSize = None,
+    length_penalty: options.LengthPenalty = None,
+    sample: options.Sample = None,
     mbr: options.Mbr = None,
     tokenize: options.Tokenize = None,
     metric: options.Metric = None,
@@ -46,6 +47,7 @@ def evaluate(
     device: options.Device = "auto",
     precision: options.Precision = "auto",
     engine: options.Engine = "auto",
+    core: options.Core = None,
     threads: options.Threads = None,
 ) -> None:
     """Measure BLEU, chrF and TER against a reference.
@@ -64,10 +66,10 @@ def evaluate(
         read = [file for file in (source, reference, compare) if file is not None and file.exists()]
         if any(map(output.samefile, read)):
             raise UserError(f"--output {output}: is a file that is read here; choose another name")
-    search = {**search, "mbr": mbr}
+    search = options.given_search(sample, beam_size=beam_size, length_penalty=length_penalty, mbr=mbr)
     test_set = TestSet(source, reference, metric, model, target_language, tokenize)
     load = partial(files.load_translator, device=device, precision=precision, engine=engine, threads=threads)
-    translator = load(model, ensemble=ensemble)
+    translator = load(model, ensemble=ensemble, core=core)
     others = None
     if compare is not None:
         if compare.is_dir():

@@ -248,12 +248,14 @@ def load_translator(
     engine: str = "auto",
     threads: int | None = None,
     ensemble: Sequence[Path] | None = None,
+    core: str | None = None,
 ) -> Translator:
     """Loads the translator that the options name, after setting the threads. Raises UserError."""
     from headway.translator import Translator
 
     use_threads(threads)
-    return Translator.load(model, device=device, precision=precision, ensemble=ensemble or [], engine=engine)  # type: ignore[arg-type]
+    given: Any = {"device": device, "precision": precision, "engine": engine, "core": core}
+    return Translator.load(model, ensemble=ensemble or [], **given)
 
 
 def tell_of_aligner(translator: Translator, model: Path) -> None:

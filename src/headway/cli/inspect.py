@@ -49,6 +49,7 @@ def inspect(
     ] = None,
     target_language: options.TargetLanguage = None,
     device: options.Device = "auto",
+    core: options.Core = None,
     threads: options.Threads = None,
 ) -> None:
     """Inspect a translation, mainly its attention.
@@ -81,7 +82,7 @@ def inspect(
         raise UserError(f"--kind {kind}: {unknown[0]!r} is none of {', '.join(KINDS)}, all")
     history = files.last_models(model, last) if last is not None else []
     history = [one for one in history if one.name != find_model(model).name]
-    translator = files.load_translator(model, device, threads=threads)
+    translator = files.load_translator(model, device, threads=threads, core=core)
     translator.domain = [source for source, _ in files.validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":

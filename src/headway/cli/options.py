@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import fields
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer import Argument, Option
@@ -16,9 +12,6 @@ from typer import Argument, Option
 from headway.data.lines import Layout
 from headway.decoding.options import ONLY_TORCH, Sampling, SearchOptions
 from headway.errors import UserError
-
-F = TypeVar("F", bound=Callable[..., None])
-
 
 def output(help: str, metavar: str | None = None) -> Any:
     """`--output` names what a command writes; `--out` is the same."""
@@ -30,6 +23,17 @@ def files(help: str) -> Any:
     return Option(metavar="FILE", help=f"{help} May be repeated.")
 
 
+def search_option(name: str) -> Any:
+    """An option for one of `SearchOptions`, with its help and its least value."""
+    [field] = [one for one in get_type_hints(SearchOptions, include_extras=True)[name].__metadata__ if hasattr(one, "metadata")]
+    least = next(one.ge for one in field.metadata if hasattr(one, "ge"))
+    return Option(min=least, help=f"{field.description} Default: the model's own.")
+
+
+BeamSize = Annotated[int | None, search_option("beam_size")]
+LengthPenalty = Annotated[float | None, search_option("length_penalty")]
+MaxLength = Annotated[int | None, search_option("max_length")]
+NoRepeatNgram = Annotated[int | None, search_option("no_repeat_ngram")]
 Files = list[Path] | None
 Model = Annotated[Path, Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")]
 NewModel = Annotated[Path, output("Model directory to make.", "MODEL")]
@@ -85,6 +89,12 @@ Engine = Annotated[
         f"{', '.join(ONLY_TORCH)}."
     ),
 ]
+Core = Annotated[
+    str | None,
+    Option(
+        metavar="MODULE:CLASS", help="The class that computes attention in a model trained with model.core; runs its code."
+    ),
+]
 Device = Annotated[str, Option(help="auto, cpu, cuda or mps.")]
 Threads = Annotated[
     int | None,
@@ -126,42 +136,10 @@ def given_options(context: typer.Context) -> dict[str, str]:
     return {name: flags[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
-Search = Mapping[str, Any]
-"""The search options that are given, by name. `with_search` makes options of the command line of the parameter."""
-NOTHING: Search = MappingProxyType({})
-
-
-def with_search(*names: str) -> Callable[[F], F]:
-    """Gives a command these options of `SearchOptions`, with their help and their bounds, in place of its parameter
-    `search`."""
-    hints = get_type_hints(SearchOptions, include_extras=True)
-
-    def option(name: str) -> Parameter:
-        kind, field, *_ = get_args(hints[name])
-        least = next((one.ge for one in getattr(field, "metadata", ()) if hasattr(one, "ge")), None)
-        shown = Option(min=least, help=f"{field.description} Default: the model's own.") if name != "sample" else None
-        annotation = Sample if shown is None else Annotated[kind | None, shown]
-        return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation)
-
-    def decorate(command: F) -> F:
-        @wraps(command)
-        def wrapped(**given: Any) -> None:
-            search = {name: value for name in names if (value := given.pop(name)) is not None}
-            if "sample" in search:
-                search["sample"] = parse_sampling(search["sample"])
-            command(**given, search=search)
-
-        own = signature(command, eval_str=True)
-        parameters = [
-            one
-            for parameter in own.parameters.values()
-            for one in (map(option, names) if parameter.name == "search" else [parameter])
-        ]
-        wrapped.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-        wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
-        return wrapped  # type: ignore[return-value]
-
-    return decorate
+def given_search(sample: str | None = None, **given: Any) -> dict[str, Any]:
+    """The search options that are given, by name. sample: as `--sample` has it. Raises UserError."""
+    given["sample"] = None if sample is None else parse_sampling(sample)
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def parse_sampling(text: str) -> Sampling:

@@ -47,7 +47,6 @@ class Notices:
                 tell(f"headway: {lines - SHOWN:,} more lines were {kind}")
 
 
-@options.with_search("beam_size", "length_penalty", "max_length", "no_repeat_ngram", "sample")
 def translate(
     context: typer.Context,
     model: Annotated[
@@ -95,7 +94,11 @@ def translate(
             metavar="local|ADDRESS", help="Translate with Ray: on all cores of this machine, or on a running cluster."
         ),
     ] = None,
-    search: options.Search = options.NOTHING,
+    beam_size: options.BeamSize = None,
+    length_penalty: options.LengthPenalty = None,
+    max_length: options.MaxLength = None,
+    no_repeat_ngram: options.NoRepeatNgram = None,
+    sample: options.Sample = None,
     n_best: Annotated[
         int,
         Option(
@@ -135,6 +138,7 @@ def translate(
     device: options.Device = "auto",
     precision: options.Precision = "auto",
     engine: options.Engine = "auto",
+    core: options.Core = None,
     threads: options.Threads = None,
 ) -> None:
     """Translate text line by line.
@@ -167,7 +171,7 @@ def translate(
         from headway.serving.client import ServerTranslator
 
         file = "-" if model is None else str(model)
-        _on_server(ServerTranslator(server, source_language, target_language), search, file, output, notices)
+        _on_server(ServerTranslator(server, source_language, target_language), beam_size, file, output, notices)
     elif source_language is not None:
         raise UserError("--source-language is for --server: a model has only one")
     elif model is None:
@@ -183,9 +187,16 @@ def translate(
         from headway.translator.lines import LineOptions
 
         asked = {one.name: context.params[one.name] for one in fields(LineOptions) if one.name != "search"}
+        search = options.given_search(
+            sample,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_length=max_length,
+            no_repeat_ngram=no_repeat_ngram,
+        )
         asked |= {"search": {**search, "n_best": n_best, "mbr": mbr}, "glossary": _read_glossary(glossary)}
         layout = Layout(column, field)
-        work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**asked))
+        work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**asked), core)
         if cluster is None:
             _here(work, (files or ["-"])[0], output, shard, resume, threads, notices)
         else:
@@ -269,12 +280,12 @@ def _on_cluster(
 
 
 def _on_server(
-    server: ServerTranslator, search: options.Search, file: str, output: Path | None, notices: Notices
+    server: ServerTranslator, beam_size: int | None, file: str, output: Path | None, notices: Notices
 ) -> None:
     """Translates with a server, and leaves blank what is too long for it."""
 
     def text_of(chunk: list[Line]) -> str:
-        texts = server.translate([line.text for line in chunk], beam_size=search.get("beam_size"))
+        texts = server.translate([line.text for line in chunk], beam_size=beam_size)
         for line in chunk:
             if server.is_too_long(line.text):
                 notices.failed += 1

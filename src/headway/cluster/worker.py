@@ -31,6 +31,7 @@ class Work:
     engine: str
     layout: Layout
     options: LineOptions
+    core: str | None = None
 
     def identity(self) -> dict[str, Any]:
         """The settings that must stay the same for a job to continue. Raises UserError."""
@@ -46,7 +47,8 @@ class Work:
 
     def load(self, device: str | None = None) -> LineTranslator:
         """Raises UserError."""
-        options: Any = {"device": device or self.device, "precision": self.precision, "engine": self.engine}
+        options: Any = {name: getattr(self, name) for name in ("device", "precision", "engine", "core")}
+        options |= {"device": device or self.device}
         return LineTranslator(Translator.load(self.model, ensemble=self.ensemble, **options), self.options)
 
 

@@ -35,6 +35,8 @@ VOCABULARY_MAP = "vmap.txt"
 
 def why_not(config: ModelConfig) -> str | None:
     """The reason why CTranslate2 can't run a model of this config; None if it can."""
+    if config.core:
+        return f"CTranslate2 has no {config.core}, the model's core of attention"
     for name in ("encoder_layers", "decoder_layers"):
         if getattr(config, name) == 0:
             return f"CTranslate2 can't run a model without layers; model.{name} is 0"

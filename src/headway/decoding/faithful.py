@@ -43,6 +43,8 @@ class Exported(Protocol):
 
 def check_faithful(model: ModelDirectory | StoredModel, exported: Exported, tool: str) -> None:
     """Raises UserError if the exported model finds tokens that aren't the likeliest, or other log-probabilities."""
+    if model.config.core:
+        raise UserError(f"{tool} has no {model.config.core}, the model's core of attention; nothing was exported")
     config, logits, never = model.config, _logits_of(model), never_generated(model)
     remedy = "nothing was exported. Is this a version that headway was tested with?"
     most = min(LONGEST_TRANSLATION, config.max_length - 1)

@@ -1,7 +1,8 @@
 """Recording: every tensor of one pass through a model, by name (docs/record.md).
 
 The model knows nothing of it. The pass runs on a copy of its modules that shares its weights: forward hooks report
-inputs and outputs, and the core of attention is replaced by a twin that reports each of its steps.
+inputs and outputs, and the core of attention is replaced by a twin that reports each of its steps. Of a core of the
+user's own only the results are known.
 """
 
 import math
@@ -58,7 +59,8 @@ def recording_copy(model: Transformer, record: Record) -> Transformer:
                 watch_input(module, f"{name}.input")
                 watch_output(module, f"{name}.output")
             case MultiHeadAttention():
-                module.core = _RecordedAttention(module.core, name, record)
+                twin = _RecordedAttention if type(module.core) is ScaledDotProductAttention else _WatchedCore
+                module.core = twin(module.core, name, record)
                 watch_output(module, f"{name}.output")
             case PositionwiseFeedForward():
                 watch_input(module.outer, f"{name}.hidden")  # dropout before it does nothing outside training
@@ -96,7 +98,7 @@ def record_pass(
     for name, tensor in seen.items():
         one = tensor if name.endswith("_positions") else tensor[0]
         if name.endswith(".mask"):
-            one = one[0].expand(seen[f"{name.removesuffix('mask')}scores"].shape[-2:])  # alike for all heads
+            one = one[0].expand(seen[f"{name.removesuffix('mask')}weights"].shape[-2:])  # alike for all heads
         key = (one.data_ptr(), tuple(one.shape))  # all of them are alive, so that no memory is used twice
         if key not in known:
             known[key] = (one if one.dtype == torch.bool else one.float()).cpu().numpy()
@@ -107,10 +109,8 @@ def record_pass(
 class _RecordedAttention(nn.Module):
     """The twin of `ScaledDotProductAttention`: the readable lines of `attend`, with every result recorded."""
 
-    def __init__(self, core: nn.Module, name: str, record: Record) -> None:
+    def __init__(self, core: ScaledDotProductAttention, name: str, record: Record) -> None:
         super().__init__()
-        if type(core) is not ScaledDotProductAttention:
-            raise UserError(f"{name}: attention of the kind {type(core).__name__} can't be looked into")
         self.num_heads, self.name, self.record = core.num_heads, name, record
 
     def forward(
@@ -129,3 +129,23 @@ class _RecordedAttention(nn.Module):
         for name, tensor in {**of_scores, "queries": query, "keys": key, "values": value, "heads": heads}.items():
             self.record(f"{self.name}.{name}", tensor)
         return join_heads(heads), weights if return_weights else None
+
+
+class _WatchedCore(nn.Module):
+    """A core of the user's own, with its weights and its mask recorded."""
+
+    def __init__(self, core: nn.Module, name: str, record: Record) -> None:
+        super().__init__()
+        self.core, self.name, self.record = core, name, record
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same as the core. Raises UserError if it has no weights to return."""
+        heads, weights = self.core(queries, keys, values, mask, return_weights=True)
+        if weights is None:
+            raise UserError(f"{self.name}: core {type(self.core).__name__} returns no weights, so there is no map of it")
+        if mask is not None:
+            self.record(f"{self.name}.mask", mask)
+        self.record(f"{self.name}.weights", weights)
+        return heads, weights

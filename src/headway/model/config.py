@@ -112,6 +112,9 @@ class ModelConfig:
     """Id that the decoder reads first; may be the pad id, as in Marian's models."""
     eos_id: ControlId = 3
     """Id at the end of every source and every target."""
+    core: str | None = None
+    """Class of your own, `module:Class`, that computes self-attention in place of `ScaledDotProductAttention`. Its code
+    is not part of the model."""
 
     @model_validator(mode="after")
     def _possible(self) -> ModelConfig:
@@ -145,4 +148,6 @@ class ModelConfig:
         return cls(**fields)
 
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        """All fields; `core` only where there is one."""
+        fields = dataclasses.asdict(self)
+        return fields if self.core else {name: value for name, value in fields.items() if name != "core"}

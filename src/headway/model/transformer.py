@@ -7,7 +7,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from headway.errors import UserError
 from headway.kernels.dropout import Dropout
+from headway.lazy import load_named
 from headway.model.config import ModelConfig, Norm
 from headway.model.layers import DecoderLayer, EncoderLayer
 from headway.model.masks import causal_mask, cross_mask, padding_mask, target_mask
@@ -73,8 +75,12 @@ class Transformer(nn.Module):
     Padding is found by the config's pad id and stands at the end of a row.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, core: type[nn.Module] | None = None) -> None:
+        """core: the class that `config.core` names (`own_core`), called with the number of heads and the dropout of
+        attention. Raises UserError if it is missing, or has weights."""
         super().__init__()
+        if (core is None) != (config.core is None):
+            raise UserError(f"model.core is {config.core}, but core is {core}: give the class that model.core names")
         self.config = config
         layer_options = {
             "dropout": config.dropout,
@@ -96,6 +102,10 @@ class Transformer(nn.Module):
             config.decoder_layers,
             **layer_options,
         )
+        if core is not None:
+            for stack in (self.encoder, self.decoder):
+                for layer in stack.layers:
+                    _replace_core(layer.self_attention, core, config)
         self.output = nn.Linear(config.d_model, config.target_vocab_size, bias=config.output_bias)
         if config.share_embeddings != "none":
             self.output.weight = self.target_embedding.weight
@@ -150,6 +160,17 @@ class Transformer(nn.Module):
     def embed_target(self, target: Tensor) -> Tensor:
         """The input of the decoder. (batch, length) -> (batch, length, d_model)"""
         return self.embedding_dropout(self.target_embedding(target) + self.target_positions(target.size(1)))
+
+
+def own_core(config: ModelConfig) -> type[nn.Module] | None:
+    """Imports the class that `config.core` names: only for a config of the user's own. Raises UserError."""
+    return load_named(config.core, "core", "class") if config.core else None
+
+
+def _replace_core(attention: Any, core: type[nn.Module], config: ModelConfig) -> None:
+    attention.core = core(attention.num_heads, config.attention_dropout)
+    if not isinstance(attention.core, nn.Module) or attention.core.state_dict():
+        raise UserError(f"core {config.core}: must be a torch.nn.Module without parameters and persistent buffers")
 
 
 def _embed_packed(side: Packed, embedding: nn.Module, positions: nn.Module) -> Tensor:

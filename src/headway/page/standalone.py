@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from headway.errors import UserError
 from headway.insight import TranslationRecord
 from headway.page.document import Arrays, record_document
 
@@ -44,7 +45,10 @@ class ShownRecord(TranslationRecord):
         return json.dumps(self.to_dict(arrays), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
     def to_page(self, language: str | None = None) -> str:
-        """A self-contained page that shows the record, as HTML. `language`: `en` or `ko`; None: the reader's."""
+        """A self-contained page that shows the record, as HTML. `language`: `en` or `ko`; None: the reader's. Raises
+        UserError for a model with a core of attention of its own."""
+        if self.config.core:
+            raise UserError(f"the page explains the usual attention, not {self.config.core}: use .json, .svg or .png")
         return page_of(record_document(self, "layers"), modules_of("views"), style_sheet(), language)
 
     def _repr_html_(self) -> str:

@@ -8,7 +8,7 @@ from headway.recipe.recipe import MODEL_KEYS, DecodingSection
 from headway.storage import ModelInfo, read_model
 from headway.text.words import WordTokenizer
 
-FREE_TO_CHANGE = ("dropout", "attention_dropout", "feedforward_dropout")
+FREE_TO_CHANGE = ("core", "dropout", "attention_dropout", "feedforward_dropout")
 """Fields in which a model may differ from the one it starts from."""
 MAY_BE_FEWER = ("encoder_layers", "decoder_layers")
 """Fields that may be smaller than in the model to start from, whose first layers are taken."""
@@ -24,7 +24,7 @@ def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
     return {
         "data": {key: language for key, language in languages.items() if language not in UNKNOWN_LANGUAGES},
         "decoding": {key: value for key, value in stored.decoding.items() if key in DecodingSection.model_fields},
-        "model": {name: value for name, value in config.items() if name in MODEL_KEYS},
+        "model": {name: value for name, value in config.items() if name in MODEL_KEYS and name != "core"},
         "tokenizer": tokenizer_section(stored),
     }
 

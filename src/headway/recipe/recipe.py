@@ -49,6 +49,9 @@ class ModelSection(Section):
     max_length: config.MaxLength | None = None
     share_embeddings: config.Sharing | None = None
     output_bias: bool | None = None
+    core: str | None = None
+    """Class of your own that computes self-attention, `module:Class` as in `training.loss`. The finished model needs it:
+    `--core` names it wherever the model is used."""
 
 
 MODEL_KEYS = ModelSection.model_fields.keys() - {"preset"}
@@ -219,6 +222,8 @@ class Recipe(Section):
             raise ValueError("data.prepared isn't for a recipe with stages: each prepares its own text")
         earlier: list[str] = []
         for stage in self.stages:
+            if stage.teacher and (self.model.core or any("core" in one.model for one in self.stages)):
+                raise ValueError(f"stage {stage.name}: teacher: a model with model.core translates no text for others")
             if stage.name in earlier:
                 raise ValueError(f"stages: two are named {stage.name}")
             for key, name in (("start", stage.start), ("teacher", stage.teacher)):

@@ -4,6 +4,7 @@ memory."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 import torch
@@ -22,9 +23,9 @@ TRAINING = 3
 
 @cache
 def on_meta(config: ModelConfig) -> Transformer:
-    """The model without memory for its weights."""
+    """The model without memory for its weights, and without a core of the user's."""
     with torch.device("meta"):
-        return Transformer(config).eval()
+        return Transformer(replace(config, core=None)).eval()
 
 
 def count(parameters: Iterable[Tensor]) -> int:

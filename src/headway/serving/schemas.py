@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from headway.decoding import options
 from headway.errors import UserError
 from headway.insight.analyses import NAMES
 from headway.page import ArraysKind
@@ -13,6 +14,8 @@ from headway.translator.glossary import Glossary
 
 JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+BeamSize = Annotated[options.BeamSize, Field(le=WIDEST_BEAM)]
 
 MOST_EDITS, MOST_CASES = 16, 4  # edits at a time, and lists of edits: each list is another translation
 MOST_ARRAYS = 32  # of a record, in float32
@@ -33,9 +36,7 @@ class TranslateRequest(_Request):
         "text", description="`html` keeps tags in place."
     )
     alternatives: int = Field(0, ge=0, lt=WIDEST_BEAM, description="Further translations of each text.")
-    beam_size: int | None = Field(
-        None, ge=1, le=WIDEST_BEAM, description="Hypotheses side by side; default: the model's own. headway extension."
-    )
+    beam_size: BeamSize | None = Field(None, description="Default: the model's own. headway extension.")
     glossary: dict[str, str] | str | None = Field(
         None,
         description="Terms that translations must have: an object of source and target terms, or, as in a form, lines "
@@ -72,7 +73,7 @@ class InspectRequest(_Request):
     source: str = Field(description="Language code, or `auto`.")
     target: str = Field(description="Language code.")
     translation: str | None = Field(None, description="Inspect this translation; default: the model's own.")
-    beam_size: int | None = Field(None, ge=1, le=WIDEST_BEAM, description="Default: the model's own.")
+    beam_size: BeamSize | None = Field(None, description="Default: the model's own.")
     edits: list[Any] = Field([], max_length=MOST_EDITS, description="Changes of the model or the text.")
     cases: list[Annotated[list[Any], Field(max_length=MOST_EDITS)]] = Field(
         [], max_length=MOST_CASES, description="Lists of edits, each tried separately."

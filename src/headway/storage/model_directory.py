@@ -92,6 +92,8 @@ class ModelDirectory(ModelInfo):
     config: ModelConfig
     weights_checksum: str
     """SHA-256 of the file of weights."""
+    core: str | None = None
+    """The `core` of the config, if the user allows it to be imported."""
 
     @property
     def num_parameters(self) -> int:
@@ -144,8 +146,9 @@ def write_model(path: Path, info: ModelInfo, config: ModelConfig, weights: Mappi
         _check_decoding(info.decoding, folder / DECODING_FILE)
 
 
-def read_model(path: Path) -> ModelDirectory:
-    """Reads and verifies a model directory, or the best model of a run directory. Raises UserError.
+def read_model(path: Path, core: str | None = None) -> ModelDirectory:
+    """Reads and verifies a model directory, or the best model of a run directory. core: the `core` of its config, which
+    may be imported to run the model. Raises UserError.
 
     The directory is not trusted. It can't make this process run its code, read files outside of it, or take more memory
     than the weights need: config.json determines the size of the weights and the files of the model, and only these
@@ -154,6 +157,8 @@ def read_model(path: Path) -> ModelDirectory:
     folder = find_model(path)
     config = _read_config(folder / CONFIG_FILE)
     weights_file, model, checksums = folder / WEIGHTS_FILE, config["model"], config["sha256"]
+    if core is not None and core != model.core:
+        raise UserError(f"{folder}: its core of attention is {model.core or 'the usual one'}, not {core}")
     size, wanted = plain_size(weights_file), sum(4 * math.prod(shape) for shape in weight_shapes(model).values())
     if not wanted < size <= wanted + 8 + LARGEST_HEADER:
         raise UserError(f"{weights_file}: has {size:,} bytes, but the model of config.json has weights of {wanted:,}")
@@ -179,6 +184,7 @@ def read_model(path: Path) -> ModelDirectory:
         folder=folder,
         config=model,
         weights_checksum=checksums[WEIGHTS_FILE],
+        core=core,
         source_tokenizer=tokenizers[names[0]],
         target_tokenizer=tokenizers[names[1]],
         decoding=decoding,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headway.errors import UserError
 from headway.model.config import ModelConfig
-from headway.model.transformer import Transformer
+from headway.model.transformer import Transformer, own_core
 from headway.storage.model_directory import WEIGHTS_FILE, ModelDirectory, read_model, write_model
 from headway.storage.model_info import ModelInfo
 from headway.storage.tensors import arrays_checksum, check_kinds, kind_of
@@ -47,15 +47,22 @@ def save_model(path: Path, stored: StoredModel) -> None:
     write_model(path, stored, stored.config, stored.weights())
 
 
-def load_model(path: Path) -> StoredModel:
-    """The model of a model directory, or the best model of a run directory, verified. Raises UserError."""
-    return to_torch(read_model(path))
+def load_model(path: Path, core: str | None = None) -> StoredModel:
+    """The model of a model directory, or the best model of a run directory, verified. core: as in `read_model`. Raises
+    UserError."""
+    return to_torch(read_model(path, core))
 
 
 def to_torch(directory: ModelDirectory) -> StoredModel:
-    """Loads the weights of a directory that was read. Raises UserError."""
+    """Loads the weights of a directory that was read. Raises UserError, also for a core of attention that the user
+    hasn't allowed: a model directory never imports code by itself."""
+    if (needed := directory.config.core) != directory.core:
+        raise UserError(
+            f"{directory.folder}: its attention is computed by {needed}, which isn't part of the model. "
+            f"headway translate, evaluate and inspect run that code with --core {needed}, a recipe with model.core"
+        )
     weights = {name: torch.from_numpy(weight) for name, weight in directory.weights().items()}
-    model = Transformer(directory.config)
+    model = Transformer(directory.config, own_core(directory.config))
     load_named_weights(model, weights, str(directory.folder / WEIGHTS_FILE))
     return StoredModel(model=model.eval(), **{one.name: getattr(directory, one.name) for one in fields(ModelInfo)})
 

@@ -86,18 +86,26 @@ def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
     training; the end may take a share of them."""
     if recipe.training.finish:
         held_out = [recipe.data.files_of(corpus) for corpus in recipe.data.held_out]
-        finish(run, tell, test=held_out[0] if held_out else None, minutes=SHARE_OF_END * minutes)
-    elif (stored := load_model(folder := find_model(run))).int8 is None:
+        test = held_out[0] if held_out else None
+        finish(run, tell, test=test, minutes=SHARE_OF_END * minutes, core=recipe.model.core)
+    elif (stored := load_model(folder := find_model(run), recipe.model.core)).int8 is None:
         judged = judge_int8(stored, *validation_pairs(folder), tell)
         if judged.int8 is not None:
             save_model(folder, judged)
 
 
-def finish(run: Path, tell: Tell, *, test: CorpusFiles | None = None, minutes: float = math.inf) -> None:
+def finish(
+    run: Path,
+    tell: Tell,
+    *,
+    test: CorpusFiles | None = None,
+    minutes: float = math.inf,
+    core: str | None = None,
+) -> None:
     """Measures the best model of a run and saves it in place with the results, once. Tells them, and the next commands.
-    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text."""
+    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text. core: as in `read_model`."""
     folder = find_model(run)
-    stored = load_model(folder)
+    stored = load_model(folder, core)
     if HEADING in stored.card:
         return
     valid = validation_pairs(folder)

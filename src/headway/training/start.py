@@ -14,12 +14,13 @@ from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_de
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
+from headway.model.transformer import own_core
 from headway.recipe.inherited import MAY_BE_FEWER, mismatches, tokenizer_section
 from headway.recipe.recipe import Recipe
-from headway.storage import StoredModel, load_model
+from headway.storage import ModelInfo, StoredModel, read_model
 from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
-from headway.storage.stored_model import load_named_weights, named_weights
+from headway.storage.stored_model import load_named_weights, named_weights, to_torch
 from headway.text.tokenizer import BOS_ID, UNK_ID
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import (
@@ -103,7 +104,7 @@ def _data(
     run: Path,
     config: ModelConfig,
     notice: Notice,
-    initial: StoredModel | None,
+    initial: ModelInfo | None,
     state: State | None,
     show: Show | None,
 ) -> PreparedData:
@@ -111,7 +112,7 @@ def _data(
     vocabulary of the initial model or of the run's last model. Raises UserError."""
     prepared, own, expected = recipe.data.prepared, run / "data", state and state.data
     if state is not None and prepared is None and not own.exists() and (models := step_folders(run / "models")):
-        initial = load_model(models[-1])
+        initial = read_model(models[-1])
     tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
     options, cores = recipe.preparation(config.max_length), torch.get_num_threads()
     if prepared is None:
@@ -125,7 +126,8 @@ def _new_model(config: ModelConfig, data: PreparedData, initial: StoredModel | N
     """A model for the data's vocabularies, with random weights or those of the first layers of `initial`."""
     torch.manual_seed(seed)
     sizes = data.source_tokenizer.vocab_size, data.target_tokenizer.vocab_size
-    model = Transformer(replace(config, source_vocab_size=sizes[0], target_vocab_size=sizes[1]))
+    config = replace(config, source_vocab_size=sizes[0], target_vocab_size=sizes[1])
+    model = Transformer(config, own_core(config))
     if initial:
         weights = initial.model.state_dict()
         model.load_state_dict({name: weights[name] for name in model.state_dict()})
@@ -138,7 +140,8 @@ def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lam
     path = recipe.training.init_from
     if path is None:
         return None
-    stored = _trainable(load_model(path))
+    directory = read_model(path)
+    stored = _trainable(to_torch(replace(directory, core=directory.config.core and config.core)))
     tokenizer = tokenizer_section(stored)
     del tokenizer["vocab_size"]
     if differing := mismatches(config.to_dict(), recipe.tokenizer, stored.model.config.to_dict(), tokenizer):
@@ -157,7 +160,7 @@ def _trainable(stored: StoredModel) -> StoredModel:
     <sos>, which gets that symbol's embedding. Pieces that an imported model can't generate, because its vocabulary
     lacks them, get the row of <unk> and its probability."""
     config = stored.config
-    model = Transformer(replace(config, bos_id=BOS_ID))
+    model = Transformer(replace(config, bos_id=BOS_ID), own_core(config))
     load_named_weights(model, named_weights(stored.model), "the model to start from")
     with torch.no_grad():
         model.target_embedding.weight[BOS_ID] = model.target_embedding.weight[config.bos_id]

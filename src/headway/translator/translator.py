@@ -75,6 +75,7 @@ class Translator:
         precision: TranslatingPrecision = "auto",
         ensemble: Sequence[str | Path] = (),
         engine: EngineName = "auto",
+        core: str | None = None,
     ) -> Translator:
         """Loads a model directory, or the best model of a run directory. The models of an `ensemble` translate together
         with it, by the mean of their probabilities; all need the same vocabularies.
@@ -82,12 +83,13 @@ class Translator:
         `engine` runs the model: `torch`, or `ctranslate2`, which converts the model the first time and keeps the result
         in a cache. `auto`: CTranslate2 on CPU, torch on other devices and for what CTranslate2 can't do
         (`ABILITIES` of `headway.decoding.options`). `precision` `auto`: on CPU int8 with CTranslate2 if the model is as
-        good in it on its validation text, else fp32; bf16 on cuda.
+        good in it on its validation text, else fp32; bf16 on cuda. `core` is needed for models that were trained with
+        `model.core`, of an ensemble all: the same `module:Class`, whose code then runs.
 
         Raises UserError, also in a process that was forked after a model was loaded, where `translate` would wait
         forever."""
         check_process(engine)
-        model, *others = (read_model(Path(one)) for one in (path, *ensemble))
+        model, *others = (read_model(Path(one), core) for one in (path, *ensemble))
         return cls(model, device=device, precision=precision, ensemble=others, engine=engine)
 
     def __repr__(self) -> str:
