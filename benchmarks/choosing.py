@@ -32,7 +32,7 @@ from machine import versions
 
 ROOT = Path(__file__).parent.parent
 CHOSEN = "chosen"
-SEARCHES = {"greedy": [], "beam5": ["--beam-size", "5", "--length-penalty", "1"]}
+SEARCHES = {"greedy": ["--beam-size", "1"], "beam5": ["--beam-size", "5", "--length-penalty", "1"]}
 VALIDATIONS = 8
 ALL_BY_HAND = ["tokenizer.vocab_size=8000", "model.norm=pre", "training.optimizer=adam", "training.finish=true"]
 BY_HAND = {

@@ -138,7 +138,12 @@ class Server:
             )
 
     def client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://localhost")
+        return httpx.AsyncClient(transport=httpx.ASGITransport(self._app_at), base_url="http://localhost")
+
+    async def _app_at(self, scope: Any, receive: Any, send: Any) -> None:
+        """The app, asked from the address in the header `x-address`."""
+        address = dict(scope["headers"]).get(b"x-address", b"127.0.0.1").decode()
+        await self.app({**scope, "client": (address, 1)}, receive, send)
 
     def post(self, path: str, **options: Any) -> httpx.Response:
         return self.ask(("POST", path, options))[0]
@@ -151,6 +156,11 @@ class Server:
         answer = self.post("/translate", json={"q": q, "source": "de", "target": "en", **fields})
         assert answer.status_code == 200, answer.text
         return answer.json()
+
+
+def at(number: int) -> dict[str, dict[str, str]]:
+    """Options of a request from an address of its own."""
+    return {"headers": {"x-address": f"10.0.0.{number}"}}
 
 
 async def until(condition: Callable[[], Any]) -> None:

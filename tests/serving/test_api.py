@@ -221,7 +221,7 @@ def test_models_with_several_targets(serve):
 
 
 def test_settings_for_pages(serve):
-    settings = serve(api_keys=("k",), max_characters=77).get("/frontend/settings").json()
+    settings = serve(api_keys={"k": None}, max_characters=77).get("/frontend/settings").json()
     assert settings["charLimit"] == 77
     assert settings["maxTexts"] == 32
     assert settings["keyRequired"] is True

@@ -36,8 +36,9 @@ class Model:
         return [f"{group}{text.upper()}" for text in texts]
 
 
-def ask(batcher, texts, group="g", **options):
-    return batcher.submit([(group, text) for text in texts], **options)
+def ask(batcher, texts, group="g", client=None, **options):
+    """By default each request is that of another client."""
+    return batcher.submit([(group, text) for text in texts], client=object() if client is None else client, **options)
 
 
 def run(model, work, virtual=None, **settings):
@@ -202,9 +203,12 @@ def test_the_oldest_goes_first_with_those_of_its_length():
 
 def test_a_call_is_bounded_in_characters():
     model = Model()
-    texts = [f"{number}" + "w" * 5000 for number in range(10)]
-    run(model, lambda batcher: ask(batcher, texts), workers=1)
-    assert max(sum(map(len, call)) for _, call in model.calls) <= CHARACTERS_PER_BATCH
+    texts = [f"{number}" + "w" * 5000 for number in range(30)]
+    for weight in (1, 5):
+        model.calls.clear()
+        run(model, lambda batcher: ask(batcher, texts), workers=1, batch_size=100, weight=lambda _, w=weight: w)
+        largest = max(sum(map(len, call)) for _, call in model.calls)
+        assert 0.8 * CHARACTERS_PER_BATCH < weight * largest <= CHARACTERS_PER_BATCH
 
 
 def test_one_failing_text_fails_its_request_alone():
@@ -264,6 +268,51 @@ def test_no_request_takes_more_than_its_share_of_the_queue():
         await asyncio.gather(*others)
 
     run(model, work, workers=1, queue=64, linger=0)
+
+
+def test_no_client_takes_more_than_its_share_however_many_requests_it_sends():
+    model = Model()
+
+    async def work(batcher):
+        model.go_on.clear()
+        asked = [
+            asyncio.create_task(ask(batcher, [f"a{number} {n}" for n in range(20)], client="many"))
+            for number in range(10)
+        ]
+        await until(lambda: model.calls)
+        await asyncio.sleep(0.01)
+        assert batcher.waiting == 64 // SHARES
+        other = asyncio.create_task(ask(batcher, ["b"], client="other"))
+        await until(lambda: batcher.waiting == 64 // SHARES + 1)
+        asked[3].cancel()
+        model.go_on.set()
+        assert await other == ["gB"]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [len(one) for one in found if isinstance(one, list)] == [20] * 9
+        assert not batcher._clients
+
+    run(model, work, workers=1, batch_size=4, queue=64, linger=0)
+    called = [texts for _, texts in model.calls]
+    assert next(number for number, texts in enumerate(called) if "b" in texts) <= 2
+
+
+def test_clients_take_turns_by_what_they_were_served():
+    """One that sends long texts waits longer for its next turn than one that sends short ones."""
+    model = Model()
+
+    async def work(batcher):
+        model.go_on.clear()
+        first = asyncio.create_task(ask(batcher, ["begin"]))
+        await until(lambda: model.calls)
+        texts = {name: [f"{name}{number}" + "w" * size for number in range(30)] for name, size in (("l", 380), ("s", 0))}
+        asked = [asyncio.create_task(ask(batcher, some, group=name, client=name)) for name, some in texts.items()]
+        await until(lambda: batcher.waiting == 60)
+        model.go_on.set()
+        await asyncio.gather(first, *asked)
+
+    run(model, work, workers=1, batch_size=1, queue=1000, linger=0)
+    order = [group for group, _ in model.calls[1:]]
+    assert order[:34].count("s") == 30
 
 
 def test_requests_take_turns():

@@ -52,7 +52,7 @@ def test_probes_ask_what_the_server_answers(serve):
     scaled, monitor = documents("kubernetes.yaml")[3:]
     metric = scaled["spec"]["metrics"][0]["pods"]["metric"]["name"]
     [endpoint] = monitor["spec"]["podMetricsEndpoints"]
-    guarded = serve(api_keys=("k",))
+    guarded = serve(api_keys={"k": None})
     answer = guarded.get(endpoint["path"], headers={"host": "10.0.0.7:5000", "authorization": "Bearer k"})
     assert f"\n{metric} 0.0\n" in answer.text
     assert endpoint["port"] in [one["name"] for one in container["ports"]]

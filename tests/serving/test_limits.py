@@ -1,19 +1,23 @@
 """Who may come, how often, how many at once, for how long; and what is noted of it."""
 
 import asyncio
+import errno
 import json
 import logging
+import random
+import threading
+import time
 
 import httpx
 import pytest
 from benchmarks.load import measure
 
 from headway.errors import UserError
-from headway.serving.guard import JsonLines
+from headway.serving.clients import BODIES_OF_AN_ADDRESS, Rates, parse_limits
+from headway.serving.logs import JsonLines, LogWriter
 from headway.serving.pairs import Pairs
-from headway.serving.requests import Rates
-from headway.serving.service import MOST_INSPECTIONS, LatestCache
-from tests.serving.conftest import CopyingTranslator, until
+from headway.serving.service import MOST_CALLS, MOST_OF_A_CLIENT, LatestCache
+from tests.serving.conftest import CopyingTranslator, at, until
 
 GOOD = {"q": "Ein Hund.", "source": "de", "target": "en"}
 KEYS = ("secret-one", "Geheim-zwei")
@@ -21,7 +25,7 @@ KEYS = ("secret-one", "Geheim-zwei")
 
 @pytest.mark.parametrize("path", ["/translate", "/detect", "/inspect", "/align"])
 def test_keys_guard_what_works(serve, path):
-    server = serve(api_keys=KEYS)
+    server = serve(api_keys=dict.fromkeys(KEYS))
     for wrong in (None, "", "Secret-one", "secret-on", "secret-one ", "secret-onee", "secret-one\x00", "geheim-zwei"):
         answer = server.post(path, json={**GOOD, "api_key": wrong})
         assert (answer.status_code, set(answer.json())) == (403, {"error"})
@@ -33,7 +37,7 @@ def test_keys_guard_what_works(serve, path):
 
 
 def test_a_key_in_the_head(serve):
-    server = serve(api_keys=KEYS)
+    server = serve(api_keys=dict.fromkeys(KEYS))
     for given, status in (
         ("Bearer secret-one", 200),
         ("bearer  secret-one", 200),
@@ -55,7 +59,7 @@ def test_a_head_that_is_too_large(serve):
 
 
 def test_keys_come_before_what_is_asked(serve):
-    server = serve(api_keys=KEYS)
+    server = serve(api_keys=dict.fromkeys(KEYS))
     for body in (b"{", b"[]", b'{"q": 1}', b'{"q": 1, "api_key": "wrong"}', b'{"q": 1, "api_key": ["secret-one"]}'):
         answer = server.post("/detect", content=body, headers={"content-type": "application/json"})
         assert answer.status_code == 403, body
@@ -63,7 +67,7 @@ def test_keys_come_before_what_is_asked(serve):
 
 
 def test_keys_guard_the_metrics_and_nothing_that_is_asked_by_machines(serve):
-    server = serve(api_keys=KEYS)
+    server = serve(api_keys=dict.fromkeys(KEYS))
     assert server.get("/metrics").status_code == 403
     assert server.get("/metrics", headers={"authorization": "Bearer secret-one"}).status_code == 200
     for path in ("/health", "/ready", "/languages", "/", "/frontend/settings"):
@@ -71,7 +75,7 @@ def test_keys_guard_the_metrics_and_nothing_that_is_asked_by_machines(serve):
 
 
 def test_a_rate_for_each_key(serve):
-    server = serve(api_keys=KEYS, rate_limit=2)
+    server = serve(api_keys=dict.fromkeys(KEYS), rate_limit=((60, 2),))
     statuses = [server.post("/detect", json={"q": "a", "api_key": KEYS[0]}).status_code for _ in range(3)]
     assert statuses == [200, 200, 429]
     assert server.post("/detect", json={"q": "a", "api_key": KEYS[1]}).status_code == 200
@@ -83,46 +87,103 @@ def test_a_rate_for_each_key(serve):
 
 
 def test_what_can_not_be_read_counts_too(serve):
-    server = serve(rate_limit=2)
+    server = serve(rate_limit=((60, 2),))
     bodies = [{"json": {"q": 1}}, {"content": b"{"}, {"json": {"q": "a"}}]
     assert [server.post("/detect", **body).status_code for body in bodies] == [400, 400, 429]
 
 
-def test_rates_are_of_the_last_minute_and_forget_who_is_gone():
+MINUTELY = ((60, 10),)
+
+
+def test_after_its_wait_a_client_may_spend_and_not_before():
+    """Whatever was spent when, and what it wants to spend."""
+    chooser = random.Random(2)
+    for _ in range(300):
+        now = [chooser.uniform(0, 500)]
+        rates, spent = Rates(lambda now=now: now[0]), []
+        for _ in range(30):
+            now[0] += chooser.expovariate(0.2)
+            units = chooser.randint(1, 10)
+            wait = rates.wait("a", units, MINUTELY)
+            if wait:
+                assert wait <= 120
+                now[0] += wait - 0.01
+                assert 0 < rates.wait("a", units, MINUTELY) <= 0.02
+                now[0] += 0.02
+                assert rates.wait("a", units, MINUTELY) == 0
+            spent.append((now[0], units))
+        for minute in range(12):
+            assert sum(units for when, units in spent if when // 60 == minute) <= 10
+
+
+def test_every_period_counts():
     now = [0.0]
-    rates = Rates(2, lambda: now[0])
-    assert [rates.wait("a"), rates.wait("a"), rates.wait("a")] == [0, 0, 60]
-    now[0] = 59.0
-    assert [rates.wait("a"), rates.wait("b")] == [1, 0]
-    now[0] = 60.5
-    assert [rates.wait("a"), rates.wait("a"), rates.wait("a")] == [0, 0, 60]
+    rates, limits = Rates(lambda: now[0]), ((60, 2), (3600, 3))
+    assert [rates.wait("a", 1, limits) for _ in range(2)] == [0, 0]
+    assert rates.wait("b", 2, limits) == 0
+    now[0] = 120.0
+    assert rates.wait("a", 1, limits) == 0
+    assert 3480 <= rates.wait("a", 1, limits) <= 7200
+    assert rates.wait("a", 1, ()) == 0
+
+
+def test_rates_forget_who_is_gone(monkeypatch):
+    now = [0.0]
+    rates = Rates(lambda: now[0])
     for number in range(1000):
         now[0] += 1
-        assert rates.wait(f"address {number}") == 0
-        assert len(rates) <= 63
-
-
-def test_rates_remember_no_more_than_they_may(monkeypatch):
-    monkeypatch.setattr("headway.serving.requests.MOST_KNOWN", 10)
-    rates = Rates(1)
-    assert {rates.wait(f"address {number}") for number in range(1000)} == {0}
+        assert rates.wait(f"address {number}", 1, MINUTELY) == 0
+        assert len(rates) <= 121
+    monkeypatch.setattr("headway.serving.clients.MOST_KNOWN", 10)
+    assert {rates.wait(f"address {number}", 10, MINUTELY) for number in range(2000, 3000)} == {0}
     assert len(rates) <= 11
-    assert rates.wait("address 999") > 0
+    assert rates.wait("address 2999", 1, MINUTELY) > 0
+
+
+def test_limits_are_read_as_they_are_written():
+    assert parse_limits("120") == parse_limits(" 120/minute") == ((60, 120),)
+    assert parse_limits("120/minute, 5000/day,9/hour") == ((60, 120), (86_400, 5000), (3600, 9))
+    assert parse_limits("0") == parse_limits("") == ()
+    for wrong in ("-1", "x", "12/week", "1.5", "120;5000/day"):
+        with pytest.raises(UserError, match="must be a number, or such as"):
+            parse_limits(wrong)
+
+
+def test_a_request_is_charged_by_its_work(serve):
+    """A unit for 1,000 characters times hypotheses: 4 of the model's own beam."""
+    server = serve(rate_limit=((60, 10),), cache_size=0)
+
+    def ask(**fields):
+        return server.post("/translate", json={**GOOD, **fields})
+
+    assert ask(q="a" * 2000).status_code == 200  # 8 units
+    assert ask(q="a" * 501).status_code == 429  # 3
+    assert ask(q="a" * 300, beam_size=1).status_code == 200
+    assert ask(q="a").status_code == 429
+    dear = serve(rate_limit=((60, 10),)).post("/translate", json={**GOOD, "q": "a" * 1000, "alternatives": 15})
+    assert (dear.status_code, "16 units, the limit is 10 a minute" in dear.json()["error"]) == (400, True)
+
+
+def test_a_key_has_limits_of_its_own(serve):
+    server = serve(api_keys={"own": ((60, 1),), "free": (), "usual": None}, rate_limit=((60, 2),))
+
+    def ask(key):
+        return [server.post("/detect", json={"q": "a", "api_key": key}).status_code for _ in range(4)]
+
+    assert ask("own") == [200, 429, 429, 429]
+    assert ask("free") == [200] * 4
+    assert ask("usual") == [200, 200, 429, 429]
 
 
 def test_a_rate_for_each_address(serve):
-    server = serve(rate_limit=1)
+    server = serve(rate_limit=((60, 1),))
 
     def ask(address):
-        async def asking():
-            transport = httpx.ASGITransport(server.app, client=(address, 1))
-            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-                return (await client.post("/detect", json={"q": "a", "api_key": "any"})).status_code
-
-        return asyncio.run(asking())
+        return server.post("/detect", json={"q": "a", "api_key": "any"}, headers={"x-address": address}).status_code
 
     assert [ask("10.0.0.1"), ask("10.0.0.1"), ask("10.0.0.2")] == [200, 429, 200]
     assert [ask("2001:db8::1"), ask("2001:db8::2"), ask("2001:db8:0:1::1")] == [200, 429, 200]
+    assert [ask("::ffff:10.0.0.3"), ask("10.0.0.3"), ask("::ffff:10.0.0.4")] == [200, 429, 200]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +262,8 @@ def while_working(server, translator, work, requests=1):
         translator.go_on.clear()
         async with server.client() as client:
             asked = [
-                asyncio.create_task(client.post("/translate", json={**GOOD, "q": f"a{n}"})) for n in range(requests)
+                asyncio.create_task(client.post("/translate", json={**GOOD, "q": f"a{n}"}, **at(n)))
+                for n in range(requests)
             ]
             try:
                 await until(lambda: gauge(server) == requests or any(one.done() for one in asked))
@@ -263,7 +325,8 @@ def test_a_request_is_taken_whole_or_not_at_all(serve):
             one.go_on.clear()
         async with server.client() as client:
             asked = [
-                asyncio.create_task(client.post("/translate", json={**GOOD, "q": f"a{number}"})) for number in range(20)
+                asyncio.create_task(client.post("/translate", json={**GOOD, "q": f"a{number}"}, **at(number)))
+                for number in range(20)
             ]
             await until(lambda: server.service.is_full)
             several = {**GOOD, "source": "auto", "q": ["Eins", "Zwei", "Drei", "개가"]}
@@ -443,7 +506,7 @@ def test_warming_up_is_not_counted(serve, engine, sentences):
 
 
 def test_log_and_metrics_hold_no_text_key_or_address(serve, caplog):
-    server = serve(api_keys=KEYS)
+    server = serve(api_keys=dict.fromkeys(KEYS))
     with caplog.at_level(logging.INFO):
         server.post("/translate?q=Frage", json={**GOOD, "q": "Geheimnis", "api_key": KEYS[0]})
         server.get("/Pfad/Geheimnis", headers={"x-request-id": "mine-1"})
@@ -532,14 +595,140 @@ def test_inspections_are_few_at_a_time(serve):
     translator = Slow()
     server = serve(translator, timeout=0.3)
     translator.go_on.clear()
-    late = server.ask(*[("POST", "/inspect", {"json": GOOD})] * (MOST_INSPECTIONS + 1))
+    requests = [("POST", "/inspect", {"json": GOOD, **at(number)}) for number in range(MOST_CALLS + 1)]
+    late = server.ask(*requests)
     assert {one.status_code for one in late} == {503}
     assert len(translator.calls) == 1
-    others = server.ask(*[("POST", "/inspect", {"json": GOOD})] * MOST_INSPECTIONS)
+    others = server.ask(*requests[:-1])
     assert sum("busy" in one.text for one in others) == 1, "those that waited have gone, the one that runs has not"
+    own = server.ask(*[requests[-1]] * (MOST_OF_A_CLIENT + 1))
+    assert [one.status_code for one in own] == [503] * MOST_OF_A_CLIENT + [429]
+    aligned = {**GOOD, "translation": "A dog."}
+    assert server.post("/align", json=aligned).status_code == 200, "which has a thread of its own"
     translator.go_on.set()
-    server.service._inspecting.submit(int).result()
+    server.service.inspecting.pool.submit(int).result()
     assert server.post("/inspect", json=GOOD).status_code == 200
+
+
+def test_a_server_may_refuse_to_inspect(serve):
+    server = serve(inspecting=False)
+    assert server.post("/inspect", json=GOOD).status_code == 404
+    assert "/inspect" not in server.get("/openapi.json").json()["paths"]
+    assert server.post("/align", json={**GOOD, "translation": "A dog."}).status_code == 200
+
+
+def test_a_client_has_no_more_than_its_share_of_the_places(serve):
+    """Over it the client alone is refused, with another status than where the server is full."""
+    translator = CopyingTranslator()
+    server = serve(translator, max_requests=8)
+
+    async def running():
+        translator.go_on.clear()
+        async with server.client() as client:
+            asked = [
+                asyncio.create_task(client.post("/translate", json={**GOOD, "q": f"a{n}"}, **at(1))) for n in range(6)
+            ]
+            await until(lambda: sum(one.done() for one in asked) == 4)
+            other = asyncio.create_task(client.post("/translate", json=GOOD, **at(2)))
+            await until(lambda: gauge(server) == 3)
+            translator.go_on.set()
+            return [answer.status_code for answer in await asyncio.gather(*asked, other)]
+
+    *statuses, other = asyncio.run(running())
+    assert sorted(statuses) == [200, 200, 429, 429, 429, 429]
+    assert other == 200
+
+
+def test_a_body_that_is_under_way_holds_no_place(serve):
+    """Nor may one address send more than some at once; others are received meanwhile."""
+    server = serve(max_requests=1, body_timeout=5.0)
+    end = asyncio.Event()
+
+    async def slow():
+        yield b'{"q": '
+        await end.wait()
+        yield b'"a", "source": "de", "target": "en"}'
+
+    async def running():
+        json_ = {"content-type": "application/json"}
+        async with server.client() as client:
+            sent = [
+                asyncio.create_task(client.post("/detect", content=slow(), headers={**json_, **at(1)["headers"]}))
+                for _ in range(BODIES_OF_AN_ADDRESS + 3)
+            ]
+            await until(lambda: sum(one.done() for one in sent) == 3)
+            assert gauge(server) == 0
+            other = await client.post("/translate", json=GOOD, **at(2))
+            end.set()
+            return other, await asyncio.gather(*sent)
+
+    other, answers = asyncio.run(running())
+    assert other.status_code == 200
+    assert sum(one.status_code == 429 for one in answers) >= 3
+    assert {one.headers.get("connection") for one in answers if "from this address" in one.text} == {"close"}
+
+
+def test_a_request_of_too_many_sentences_says_how_many_may_be(serve):
+    server = serve(max_sentences=30)
+    assert server.post("/translate", json={**GOOD, "q": ["a\n" * 10] * 3}).status_code == 200
+    for fields, most in (({"q": ["a\n" * 10] * 3 + ["b"]}, 30), ({"q": "a\n" * 11, "alternatives": 2}, 10)):
+        answer = server.post("/translate", json={**GOOD, **fields})
+        assert answer.status_code == 400
+        assert answer.json()["error"].endswith(f"the limit is {most}")
+
+
+def test_a_wrong_list_is_refused_at_its_first_item(serve):
+    """Half a million wrong items cost no more than one."""
+    server, started = serve(), time.process_time()
+    answer = server.post("/translate", json={**GOOD, "q": [1] * 490_000})
+    assert (answer.status_code, answer.json()["error"].startswith("q: item 1")) == (400, True)
+    assert time.process_time() - started < 0.5
+
+
+def test_a_form_of_broken_escapes_is_refused_at_once(serve):
+    server, started = serve(), time.process_time()
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert server.post("/translate", content=b"%" * 1_000_000, headers=form).status_code == 400
+    assert time.process_time() - started < 0.1
+    escaped = b"q=100%25&source=de&target=en"
+    assert server.post("/translate", content=escaped, headers=form).json() == {"translatedText": "100%"}
+
+
+def test_with_keys_no_cache_is_shared(serve):
+    translator = CopyingTranslator()
+    server = serve(translator, api_keys=dict.fromkeys(KEYS))
+    for key in (KEYS[0], KEYS[0], KEYS[1]):
+        server.translate("a", api_key=key)
+    assert translator.calls == [["a"], ["a"]]
+
+
+def test_an_ending_server_closes_its_connections(serve):
+    server = serve()
+    assert "connection" not in server.get("/health").headers
+    server.service.draining = True
+    assert server.get("/health").headers["connection"] == "close"
+
+
+def test_a_log_that_nobody_reads_stops_nothing(monkeypatch):
+    """Lines that have no place, and those of a full disk, are counted."""
+    dropped, go_on = [], threading.Event()
+    monkeypatch.setattr("headway.serving.logs.MOST_LINES", 5)
+
+    def write(_, data):
+        go_on.wait(30)
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("headway.serving.logs.os.write", write)
+    writer = LogWriter(lambda: dropped.append(1))
+    record = logging.LogRecord("a", logging.INFO, "", 1, "text", (), None)
+    started = time.monotonic()
+    for _ in range(20):
+        writer.emit(record)
+    assert time.monotonic() - started < 1
+    assert 14 <= len(dropped) <= 15
+    go_on.set()
+    writer.stop()
+    assert len(dropped) >= 19
 
 
 def test_two_models_of_one_direction_are_refused():

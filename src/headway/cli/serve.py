@@ -14,7 +14,7 @@ from headway.cli import options
 from headway.cli.files import load_translator, tell, validation_pairs
 from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError
-from headway.serving.settings import Settings
+from headway.serving.settings import Limits, Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine in the Host of a request."""
@@ -26,11 +26,25 @@ def serve(
     host: Annotated[str, Option(help="Address to listen at; 0.0.0.0 opens the server to the network.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port to listen at; 0 picks a free one.")] = 5000,
     api_keys: Annotated[
-        Path | None, Option(metavar="FILE", help="File of keys, one per line; requests without a valid key get 403.")
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="File of keys, one per line, which may have limits of its own behind it, as --rate-limit has them; "
+            "requests without a valid key get 403.",
+        ),
+    ] = None,
+    metrics_key: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="File with the key that GET /metrics needs. Default: any of --api-keys."),
     ] = None,
     rate_limit: Annotated[
-        int, Option(min=0, help="Requests per minute for each key (or each address, without keys); 0: no limit.")
-    ] = Settings.rate_limit,
+        str,
+        Option(
+            metavar="N[/hour|/day],...",
+            help="Units per minute for each key (or each address, without keys), such as 120, or 120/minute,5000/day; 0: "
+            "no limit. A request counts as one unit for every 1,000 characters of text times beam size, and at least 1.",
+        ),
+    ] = "0",
     allowed_host: Annotated[
         list[str] | None,
         Option(metavar="NAME", help="Another host name for requests. May be repeated. Default: loopback names."),
@@ -42,13 +56,21 @@ def serve(
     max_body: Annotated[int, Option(min=1, help="Maximum bytes of a request body.")] = Settings.max_body,
     max_characters: Annotated[int, Option(min=1, help="Maximum characters of a text.")] = Settings.max_characters,
     max_texts: Annotated[int, Option(min=1, help="Maximum texts in a request.")] = Settings.max_texts,
-    max_requests: Annotated[int, Option(min=1, help="Maximum requests in flight, else 503.")] = Settings.max_requests,
+    max_sentences: Annotated[
+        int, Option(min=1, help="Maximum sentences in a request, each as often as it has alternatives.")
+    ] = Settings.max_sentences,
+    max_requests: Annotated[
+        int, Option(min=1, help="Maximum requests in flight, a quarter of them from one client; else 503 or 429.")
+    ] = Settings.max_requests,
     queue: Annotated[int, Option(min=1, help="Maximum waiting sentences; further requests get 503.")] = Settings.queue,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for a request, in seconds.")] = Settings.timeout,
     batch_size: Annotated[
         int, Option(min=1, help="Maximum sentences in a batch, from all requests together; 1: no batching.")
     ] = Settings.batch_size,
     cache_size: Annotated[int, Option("--cache", min=0, help="Cached sentences; 0: no cache.")] = Settings.cache_size,
+    inspecting: Annotated[
+        bool, Option("--inspect/--no-inspect", help="Whether requests may look inside the model (POST /inspect).")
+    ] = Settings.inspecting,
     device: options.Device = "auto",
     precision: options.Precision = "auto",
     engine: options.Engine = "auto",
@@ -69,12 +91,15 @@ def serve(
         from headway.serving.server import serve as run
     except ImportError as error:
         raise UserError(f"{error.name} is not installed: pip install 'headway[serve]'") from None
+    from headway.serving.clients import parse_limits
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
 
     own = (f"[{host}]" if ":" in host else host, *LOOPBACK) if _is_loopback(host) else ()
     given = {one.name: context.params[one.name] for one in fields(Settings) if one.name in context.params}
-    given["api_keys"] = () if api_keys is None else _read_keys(api_keys)
+    given["api_keys"] = {} if api_keys is None else _read_keys(api_keys)
+    given["rate_limit"] = parse_limits(rate_limit)
+    given["metrics_key"] = "" if metrics_key is None else next(iter(_read_keys(metrics_key)))
     hosts = (*(allowed_host or ()), *own)
     settings = Settings(**given, allowed_hosts=hosts, allowed_origins=tuple(allow_origin or ()))
     taken = bind(host, port)
@@ -97,19 +122,23 @@ def _is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _read_keys(path: Path) -> tuple[str, ...]:
-    """The keys in a file, one a line, without lines that begin with #. Raises UserError."""
+def _read_keys(path: Path) -> dict[str, Limits | None]:
+    """The keys in a file with their limits, one a line, without lines that begin with #. Raises UserError."""
+    from headway.serving.clients import parse_limits
+
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else "is not text in UTF-8"
         raise UserError(f"{path}: {problem}; give a file with a key on each line") from None
-    keys = []
+    keys: dict[str, Limits | None] = {}
     for number, line in enumerate(map(str.strip, lines), 1):
         if line and not line.startswith("#"):
-            if len(line.split()) > 1:
-                raise UserError(f"{path}:{number}: white space inside a key; put one key on each line")
-            keys.append(line)
+            key, *limits = line.split(maxsplit=1)
+            try:
+                keys[key] = parse_limits(limits[0]) if limits else None
+            except UserError as error:
+                raise UserError(f"{path}:{number}: after the key: {error}") from None
     if not keys:
         raise UserError(f"{path}: holds no key; put one on each line")
-    return tuple(keys)
+    return keys

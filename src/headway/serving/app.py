@@ -1,9 +1,12 @@
 """The routes of the server: requests in, answers in LibreTranslate's form out."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from babel import Locale, UnknownLocaleError
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.datastructures import Headers
@@ -20,12 +23,15 @@ from headway.insight.analyses import read_analyses
 from headway.languages import english_name
 from headway.serving import schemas
 from headway.serving.batcher import QueueFullError
+from headway.serving.clients import Client, Clients
 from headway.serving.guard import Guard, Watch, error_response
 from headway.serving.pairs import LanguagePair
-from headway.serving.requests import Access
+from headway.serving.requests import Fields, fields
 from headway.serving.service import AUTO, Service, links_of, record
 from headway.serving.settings import Settings
 from headway.text.detection import Detected
+
+UNITS_OF_RECORD = 1  # of a record, of each other translation in it, and of each analysis
 
 
 def make_app(service: Service) -> ASGIApp:
@@ -39,11 +45,11 @@ def make_app(service: Service) -> ASGIApp:
         redirect_slashes=False,
         exception_handlers={HTTPException: _leave_to_guard, Exception: _leave_to_guard},
     )
-    access = Access(service.settings)
-    _add_translation(app, service, access)
-    _add_information(app, service, access)
+    clients = Clients(service.settings)
+    _add_translation(app, service, clients)
+    _add_information(app, service, clients)
     paths = [path for route in app.routes if (path := getattr(route, "path", None))]
-    guarded: ASGIApp = Guard(app, service.settings, service.metrics)
+    guarded: ASGIApp = Guard(app, service.settings, service.metrics, clients)
     if service.settings.allowed_origins:
         guarded = _Cors(
             guarded,
@@ -52,25 +58,34 @@ def make_app(service: Service) -> ASGIApp:
             allow_headers=["Authorization", "Content-Type", "X-Request-ID"],
             expose_headers=["Retry-After", "X-Request-ID"],
         )
-    return Watch(guarded, service.metrics, paths)
+    return Watch(guarded, service.metrics, paths, lambda: service.draining)
 
 
-def _add_translation(app: FastAPI, service: Service, access: Access) -> None:
+def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
     """Adds the routes that use a model, and may need a key."""
     settings, pairs = service.settings, service.pairs
     [(text, translation), *_] = pairs.first.examples
     example = {"q": text, "source": pairs.first.source, "target": pairs.first.target}
     described = partial(schemas.described, choices={"source": [AUTO, *pairs.sources()], "target": pairs.targets()})
 
+    @asynccontextmanager
+    async def admitted(request: Request, kind: type[Fields]) -> AsyncIterator[tuple[Fields, Client]]:
+        """The fields of a request and its client, with a place for the work."""
+        wanted, client = await fields(request, kind, clients)
+        with clients.working_for(client):
+            yield wanted, client
+
     @app.post("/translate", response_model=schemas.TranslateAnswer, **described(schemas.TranslateRequest, example))
     async def translate(request: Request) -> Response:
         """Translates a text, or each of a list."""
-        wanted = await access.fields(request, schemas.TranslateRequest)
-        if service.is_full:
-            raise QueueFullError
-        texts = _texts("q", wanted.q, settings)
-        chosen, detected = await service.choose(wanted, texts)
-        found = await service.translate(wanted, list(zip(texts, chosen, strict=True)))
+        async with admitted(request, schemas.TranslateRequest) as (wanted, client):
+            if service.is_full:
+                raise QueueFullError
+            texts = _texts("q", wanted.q, settings)
+            chosen, detected = await service.choose(wanted, texts)
+            asked = list(zip(texts, chosen, strict=True))
+            clients.charge(client, service.units(wanted, asked) - 1)
+            found = await service.translate(wanted, asked, client.name)
         answer: dict[str, Any] = {"translatedText": [one.texts[0] for one in found]}
         if detected is not None:
             answer["detectedLanguage"] = [vars(one) for one in detected]
@@ -87,47 +102,61 @@ def _add_translation(app: FastAPI, service: Service, access: Access) -> None:
 
     @app.post("/detect", response_model=list[schemas.Detection], **described(schemas.DetectRequest, example))
     async def detect(request: Request) -> Response:
-        """Possible languages of a text, among those of the models, most likely first."""
-        wanted = await access.fields(request, schemas.DetectRequest)
-        [found] = await service.detect(_texts("q", wanted.q, settings))
-        return JSONResponse([vars(one) for one in found or [Detected(pairs.first.source, 0.0)]])
+        """Possible languages of a text, or of a list together, among those of the models, most likely first."""
+        async with admitted(request, schemas.DetectRequest) as (wanted, _):
+            found = await service.detect_among_all(_texts("q", wanted.q, settings))
+        likely = [one for one in found if one.confidence] or [Detected(pairs.first.source, 0.0)]
+        return JSONResponse([vars(one) for one in likely])
 
-    @app.post("/inspect", **described(schemas.InspectRequest, {**example, "arrays": "none"}))
+    @app.post("/inspect", include_in_schema=settings.inspecting, **described(schemas.InspectRequest, {**example, "arrays": "none"}))
     async def inspect(request: Request) -> Response:
         """The computation inside the model while it translates one sentence, as a record."""
-        wanted = await access.fields(request, schemas.InspectRequest)
-        texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
-        options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
-        options |= {"edits": read_edits(wanted.edits), "cases": [read_edits(case) for case in wanted.cases]}
-        [pair], _ = await service.choose(wanted, texts)
-        if pair is None:
-            raise UserError(f"source: the text is in {wanted.target} already, so there is nothing to look into")
-        options["analyses"] = read_analyses([_with_pairs(one, pair) for one in wanted.analyses])
-        options["order"] = wanted.order
-        return Response(await service.beside(record, pair, wanted.q, options, wanted.arrays), media_type=schemas.JSON)
+        async with admitted(request, schemas.InspectRequest) as (wanted, client):
+            if not settings.inspecting:
+                raise HTTPException(404, "this server doesn't inspect: see --no-inspect")
+            clients.charge(client, UNITS_OF_RECORD * (1 + len(wanted.cases) + len(wanted.analyses) + wanted.order) - 1)
+            texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
+            options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
+            options |= {"edits": read_edits(wanted.edits), "cases": [read_edits(case) for case in wanted.cases]}
+            [pair], _ = await service.choose(wanted, texts)
+            if pair is None:
+                raise UserError(f"source: the text is in {wanted.target} already, so there is nothing to look into")
+            options["analyses"] = read_analyses([_with_pairs(one, pair) for one in wanted.analyses])
+            options["order"] = wanted.order
+            found = await service.inspecting.call(client.name, record, pair, wanted.q, options, wanted.arrays)
+        return Response(found, media_type=schemas.JSON)
 
     aligned = described(schemas.AlignRequest, {**example, "translation": translation})
 
     @app.post("/align", response_model=schemas.AlignAnswer, **aligned)
     async def align(request: Request) -> Response:
         """Links the words of a sentence with those of its translation, by the model's attention."""
-        wanted = await access.fields(request, schemas.AlignRequest)
-        texts, translations = _texts("q", wanted.q, settings), _texts("translation", wanted.translation, settings)
-        if type(wanted.q) is not type(wanted.translation) or len(texts) != len(translations):
-            raise UserError("translation: one for each text of q is needed")
-        chosen, _ = await service.choose(wanted, texts)
-        links = await service.beside(links_of, list(zip(chosen, texts, translations, strict=True)))
+        async with admitted(request, schemas.AlignRequest) as (wanted, client):
+            texts, translations = _texts("q", wanted.q, settings), _texts("translation", wanted.translation, settings)
+            if type(wanted.q) is not type(wanted.translation) or len(texts) != len(translations):
+                raise UserError("translation: one for each text of q is needed")
+            chosen, _ = await service.choose(wanted, texts)
+            clients.charge(client, len(texts) - 1)
+            pairs_of_texts = list(zip(chosen, texts, translations, strict=True))
+            links = await service.aligning.call(client.name, links_of, pairs_of_texts)
         return JSONResponse({"links": links[0] if isinstance(wanted.q, str) else links})
 
 
-def _add_information(app: FastAPI, service: Service, access: Access) -> None:
+def _add_information(app: FastAPI, service: Service, clients: Clients) -> None:
     """Adds the routes that describe the server, and its page."""
     settings, pairs = service.settings, service.pairs
 
     @app.get("/languages", response_model=list[schemas.Language])
-    async def languages() -> Response:
-        """The languages of the models, each with its target languages."""
-        return JSONResponse([{**_named(code), "targets": pairs.targets(code)} for code in pairs.codes])
+    async def languages(request: Request) -> Response:
+        """The languages of the models, each with its target languages and itself; their names in a language that the
+        client accepts."""
+        locale = _locale(request.headers.get("accept-language", ""))
+        targets = {code: list(dict.fromkeys([*pairs.targets(code), code])) for code in pairs.codes}
+        return JSONResponse([{**_named(code, locale), "targets": some} for code, some in targets.items()])
+
+    @app.get("/spec", include_in_schema=False)
+    async def spec() -> Response:
+        return JSONResponse(app.openapi())
 
     @app.get("/frontend/settings", response_model=dict[str, Any])
     async def frontend_settings() -> Response:
@@ -136,6 +165,7 @@ def _add_information(app: FastAPI, service: Service, access: Access) -> None:
             {
                 "apiKeys": bool(settings.api_keys),
                 "charLimit": settings.max_characters,
+                "filesTranslation": False,
                 "frontendTimeout": 500,
                 "keyRequired": bool(settings.api_keys),
                 "language": {"source": _named(pairs.first.source), "target": _named(pairs.first.target)},
@@ -161,7 +191,7 @@ def _add_information(app: FastAPI, service: Service, access: Access) -> None:
     @app.get("/metrics", responses={403: schemas.PROBLEMS[403]})
     async def metrics(request: Request) -> Response:
         """Counts for Prometheus. Where a key is needed, send it as `Authorization: Bearer KEY`."""
-        access.admit(request)
+        clients.admit_to_metrics(request)
         return Response(service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     folder = Path(page.__path__[0])
@@ -178,8 +208,19 @@ def _add_information(app: FastAPI, service: Service, access: Access) -> None:
     app.mount("/glass", StaticFiles(directory=folder / "views"))
 
 
-def _named(code: str) -> dict[str, str]:
-    return {"code": code, "name": english_name(code)}
+def _locale(accepted: str) -> Locale | None:
+    """The first known of the languages that a client accepts."""
+    for one in accepted[:1000].split(","):
+        with suppress(ValueError, UnknownLocaleError):
+            return Locale.parse(one.partition(";")[0].strip(), sep="-")
+    return None
+
+
+def _named(code: str, locale: Locale | None = None) -> dict[str, str]:
+    name = None
+    with suppress(ValueError, UnknownLocaleError):
+        name = locale and Locale.parse(code.replace("_", "-"), sep="-").get_display_name(locale)
+    return {"code": code, "name": name or english_name(code)}
 
 
 def _with_pairs(analysis: Any, pair: LanguagePair) -> Any:

@@ -2,24 +2,26 @@
 
 Sentences wait in groups of the same options, each text once. When a worker is free, the sentence whose turn it is goes,
 with those of its group most like it in length: a worker's fair part of all that wait and run. Clients that were just
-answered are likely to ask again, so an idle worker waits a moment until its part is complete. Requests take turns: the
-first sentences of all go before the second ones, and no request has more than its share of the places. Only the calls
-of the model run in threads, everything else on the event loop.
+answered are likely to ask again, so an idle worker waits a moment until its part is complete. Clients take turns by the
+characters that they were served, and the requests of a client by sentences; no client has more than its share of the
+places, however many requests it sends. Only the calls of the model run in threads, everything else on the event loop.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import count
 from typing import Generic, TypeVar
 
 Group = TypeVar("Group", bound=Hashable)
 Answer = TypeVar("Answer")
 
-CHARACTERS_PER_BATCH = 16_384  # maximum in one call, with padding: bounds its time
+CHARACTERS_PER_BATCH = 81_920  # maximum in one call, with padding, times the weight: bounds its time and its memory
 FEWEST_TO_SHARE = 8  # fewer sentences aren't divided among workers
-SHARES = 8  # a request has at most 1/SHARES of the places; its other sentences follow as those go
+SHARES = 8  # a client has at most 1/SHARES of the places; its other sentences follow as those go
+OVERHEAD = 20  # characters that take as long as a sentence does besides its own
 PATIENCE = 8  # lingers that an idle worker waits at most, while more sentences come or are likely to
 
 
@@ -28,9 +30,19 @@ class QueueFullError(Exception):
 
 
 @dataclass(slots=True, eq=False)
+class _Client(Generic[Group, Answer]):
+    """A client with sentences that wait."""
+
+    served: int  # characters by their weight, counted from those of the client whose turn it was when this one came
+    places: int = 0  # its sentences that wait for a worker
+    jobs: deque[_Job[Group, Answer]] = field(default_factory=deque)  # with sentences without a place
+
+
+@dataclass(slots=True, eq=False)
 class _Job(Generic[Group, Answer]):
     """The sentences of one request."""
 
+    client: _Client[Group, Answer]
     turn: int  # of its first sentence
     rest: Iterator[tuple[int, tuple[Group, str]]]  # the sentences without a place, with their numbers
     size: int
@@ -44,14 +56,15 @@ class _Item(Generic[Group, Answer]):
 
     group: Group
     text: str
-    turn: tuple[int, int]  # its turn, then its order of arrival
+    client: _Client[Group, Answer]  # the first that asked for it
+    turn: tuple[int, int]  # among those of its client, then its order of arrival
     takers: list[tuple[_Job[Group, Answer], int]] = field(default_factory=list)  # its jobs, and its number in each
     alone: bool = False  # whether it needs a call of its own, because a shared one has failed
 
 
 class Batcher(Generic[Group, Answer]):
-    """Batches calls of `translate(group, texts)`, which run in `workers` threads. `on_failure` gets the error of a
-    failed call, whose sentences are then tried one by one."""
+    """Batches calls of `translate(group, texts)`, which run in `workers` threads. `weight`: the work of a character of
+    the group's texts. `on_failure` gets the error of a failed call, whose sentences are then tried one by one."""
 
     def __init__(
         self,
@@ -61,16 +74,19 @@ class Batcher(Generic[Group, Answer]):
         batch_size: int,
         queue: int,
         linger: float = 0.0,
+        weight: Callable[[Group], int] = lambda _: 1,
         initializer: Callable[[], None] | None = None,
         on_failure: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
-        self._translate, self._on_failure = translate, on_failure
+        self._translate, self._weight, self._on_failure = translate, weight, on_failure
         self._workers, self._batch_size, self._queue, self._linger = workers, batch_size, queue, linger
         self._share = max(1, queue // SHARES)
         self._pool = ThreadPoolExecutor(workers, "model", initializer=initializer)
         self._items: dict[tuple[Group, str], _Item[Group, Answer]] = {}  # with a place, waiting for a worker
+        self._clients: dict[Hashable, _Client[Group, Answer]] = {}  # those with sentences that wait
         self._arrivals = count()
         self._turn = 0  # of the latest sentence that went; a new request begins with it
+        self._served = 0  # of the client of that sentence; a new client begins with it
         self._timer: asyncio.TimerHandle | None = None
         self._latest = 0.0  # latest time for the timer to ring
         self._started: dict[asyncio.Future[Sequence[Answer]], tuple[float, list[_Item[Group, Answer]]]] = {}
@@ -92,25 +108,40 @@ class Batcher(Generic[Group, Answer]):
         now = asyncio.get_running_loop().time()
         return max((now - start for start, _ in self._started.values()), default=0.0)
 
-    async def submit(self, asked: Sequence[tuple[Group, str]], *, admitted: bool = False) -> list[Answer]:
-        """The answer of each text. Raises QueueFullError if there is no place for them or their share, unless the
-        request was `admitted` before. Cancelling the waiting task removes its sentences."""
+    async def submit(
+        self, asked: Sequence[tuple[Group, str]], *, client: Hashable, admitted: bool = False
+    ) -> list[Answer]:
+        """The answer of each text. Raises QueueFullError if there is no place for them or the client's share, unless
+        the request was `admitted` before. Cancelling the waiting task removes its sentences."""
         if not asked:
             return []
-        if not admitted and self.waiting + min(len(asked), self._share) > self._queue:
+        known = self._clients.get(client) or _Client[Group, Answer](self._served)
+        if not admitted and self.waiting + min(len(asked), self._share - known.places) > self._queue:
             raise QueueFullError
+        self._clients[client] = known
         done = asyncio.get_running_loop().create_future()
-        job = _Job[Group, Answer](self._turn, iter(enumerate(asked)), len(asked), done)
-        self._place(job, self._share)
+        job = _Job[Group, Answer](known, self._turn, iter(enumerate(asked)), len(asked), done)
+        known.jobs.append(job)
+        self._place(known)
         self._wake()
         try:
             await done
         except BaseException:
+            if job in known.jobs:
+                known.jobs.remove(job)
             for place, item in list(self._items.items()):
+                known.places -= sum(taker[0] is job for taker in item.takers)
                 item.takers = [taker for taker in item.takers if taker[0] is not job]
                 if not item.takers:
                     del self._items[place]
+                elif item.client is known:
+                    item.client = item.takers[0][0].client
+            self._place(known)
+            self._wake()
             raise
+        finally:
+            if not known.places and not known.jobs and self._clients.get(client) is known:
+                del self._clients[client]
         return [job.answers[number] for number in range(job.size)]
 
     def warm_up(self, call: Callable[[], object]) -> None:
@@ -122,12 +153,17 @@ class Batcher(Generic[Group, Answer]):
         """Refuses further calls, without waiting for those that run."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _place(self, job: _Job[Group, Answer], most: int) -> None:
-        """Gives places to the next sentences of the job."""
-        for number, asked in islice(job.rest, most):
-            if asked not in self._items:
-                self._items[asked] = _Item(*asked, (job.turn + number, next(self._arrivals)))
-            self._items[asked].takers.append((job, number))
+    def _place(self, client: _Client[Group, Answer]) -> None:
+        """Gives places to the client's next sentences, one of each request in turn."""
+        while client.places < self._share and client.jobs:
+            job = client.jobs.popleft()
+            for number, asked in job.rest:
+                if asked not in self._items:
+                    self._items[asked] = _Item(*asked, client, (job.turn + number, next(self._arrivals)))
+                self._items[asked].takers.append((job, number))
+                client.places += 1
+                client.jobs.append(job)
+                break
 
     def _wake(self) -> None:
         """Gives work to idle workers: at once for a whole batch or all that is expected, else after a moment."""
@@ -164,22 +200,25 @@ class Batcher(Generic[Group, Answer]):
     def _take(self) -> list[_Item[Group, Answer]]:
         """The next batch: the sentence whose turn it is, and those of its group of similar length. Others get their
         places."""
-        head = min(self._items.values(), key=lambda one: one.turn)
-        self._turn = max(self._turn, head.turn[0])
+        head = min(self._items.values(), key=lambda one: (one.client.served, one.turn))
+        self._turn, self._served = max(self._turn, head.turn[0]), max(self._served, head.client.served)
         idle = self._workers - len(self._started)
         most = min(self._batch_size, max(FEWEST_TO_SHARE, min(self._fair_part(), -(-self.waiting // idle))))
-        batch, longest = [head], len(head.text)
+        batch, longest, weight = [head], len(head.text), self._weight(head.group)
         group = [item for item in self._items.values() if item.group == head.group]
         for item in sorted(group, key=lambda one: (abs(len(one.text) - len(head.text)), one.turn)):
             longest = max(longest, len(item.text))
-            if head.alone or len(batch) >= most or longest * (len(batch) + 1) > CHARACTERS_PER_BATCH:
+            if head.alone or len(batch) >= most or longest * (len(batch) + 1) * weight > CHARACTERS_PER_BATCH:
                 break
             if item is not head and not item.alone:
                 batch.append(item)
         for item in batch:
             del self._items[item.group, item.text]
-        for job, _ in (taker for item in batch for taker in item.takers):
-            self._place(job, 1)
+            item.client.served += weight * (OVERHEAD + len(item.text))
+            for job, _ in item.takers:
+                job.client.places -= 1
+        for client in {id(job.client): job.client for item in batch for job, _ in item.takers}.values():
+            self._place(client)
         return batch
 
     def _finish(self, call: asyncio.Future[Sequence[Answer]]) -> None:
@@ -196,8 +235,11 @@ class Batcher(Generic[Group, Answer]):
             self._on_failure(error)
             for one in batch:  # each goes again in a call of its own
                 if takers := [taker for taker in one.takers if not taker[0].done.done()]:
-                    again = self._items.setdefault((one.group, one.text), _Item(one.group, one.text, one.turn))
+                    fresh = _Item(one.group, one.text, takers[0][0].client, one.turn)
+                    again = self._items.setdefault((one.group, one.text), fresh)
                     again.takers, again.alone = again.takers + takers, True
+                    for job, _ in takers:
+                        job.client.places += 1
         else:
             for job, _ in (taker for item in batch for taker in item.takers):
                 if not job.done.done():

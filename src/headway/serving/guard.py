@@ -1,16 +1,14 @@
 """The layers around the app that every request passes, as plain ASGI.
 
 `Watch` gives each request its id, log entry and counts for Prometheus, and each answer its headers. `Guard` checks
-hosts and origins, reads the body before the app starts, ends the work when the client goes away or the time is up, and
-answers every request once, in JSON, whatever happens inside.
+hosts and origins, receives the body before the app starts, ends the work when the client goes away or the time is up,
+and answers every request once, in JSON, whatever happens inside.
 """
 
 import asyncio
-import json
 import logging
 import re
 import time
-import traceback
 import uuid
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -19,12 +17,14 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headway.errors import LostModelError, UserError
 from headway.serving.batcher import QueueFullError
+from headway.serving.clients import Clients, busy
+from headway.serving.logs import places
 from headway.serving.settings import Settings
 
 access_log, error_log = logging.getLogger("headway.access"), logging.getLogger("headway.errors")
@@ -42,7 +42,6 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0) 
 SENTENCES = (1, 2, 4, 8, 16, 32, 48, 64, 128)
 LARGEST_HEAD = 32_768  # bytes of the names and values in the head of a request
 PROBES = ("/health", "/ready")  # paths for any Host: probes ask by address
-RETRY_AFTER = 2  # seconds until a refused client may try again
 CLOSE = {"Connection": "close"}
 READING = ("GET", "OPTIONS")  # methods of requests that need no work
 
@@ -67,6 +66,8 @@ class Metrics:
         failed = "Calls of the model that failed and were tried sentence by sentence."
         self.failed_calls = counter("headway_failed_calls", failed)
         self.cache_hits = counter("headway_cache_hits", "Sentences whose answer was kept.")
+        self.refused = counter("headway_refused_connections", "Connections that were closed unread.", ["reason"])
+        self.dropped = counter("headway_dropped_log_lines", "Log lines that couldn't be written.")
 
     def page(self) -> bytes:
         """All measurements in Prometheus' text format."""
@@ -76,8 +77,9 @@ class Metrics:
 class Watch:
     """Observes an app; only these paths of its routes become labels or go into the log."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, paths: Collection[str]) -> None:
-        self._app, self._metrics, self._paths = app, metrics, frozenset(paths)
+    def __init__(self, app: ASGIApp, metrics: Metrics, paths: Collection[str], is_ending: Callable[[], bool]) -> None:
+        """is_ending: whether connections are to be closed after their answers."""
+        self._app, self._metrics, self._paths, self._is_ending = app, metrics, frozenset(paths), is_ending
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
@@ -92,6 +94,8 @@ class Watch:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = request_id
+                if self._is_ending():
+                    headers["Connection"] = "close"
                 for name, value in ANSWER_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
@@ -105,21 +109,23 @@ class Watch:
             self._metrics.latency.labels(route).observe(seconds)
             method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "OPTIONS") else "other"
             fields = {"request_id": request_id, "method": method, "route": route, "status": status}
+            if client := scope["state"].get("client"):
+                fields["client"] = client
             access_log.info("request", extra={"fields": {**fields, "milliseconds": round(1000 * seconds, 1)}})
 
 
 class Guard:
     """Limits the requests of an app, and answers its exceptions."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self._app, self._settings = app, settings
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, clients: Clients) -> None:
+        self._app, self._settings, self._clients = app, settings, clients
         self._hosts = frozenset(name.lower() for name in settings.allowed_hosts)
-        self._working = 0
-        metrics.in_flight.set_function(lambda: self._working)
+        metrics.in_flight.set_function(lambda: clients.working)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_begun, is_head = False, scope["method"] == "HEAD"
-        asked = {**scope, "method": "GET"} if is_head else scope
+        headers = [one for one in scope["headers"] if one[0] != b"range"]  # no answer is worth having in parts
+        asked = {**scope, "method": "GET" if is_head else scope["method"], "headers": headers}
 
         async def send_once(message: Message) -> None:
             nonlocal has_begun
@@ -146,7 +152,7 @@ class Guard:
             raise HTTPException(431, f"the head of the request has more than {LARGEST_HEAD:,} bytes")
         if "content-length" in headers and "transfer-encoding" in headers:  # a proxy could read other requests
             raise HTTPException(400, "Content-Length and Transfer-Encoding exclude each other", CLOSE)
-        host = re.sub(r":\d*$", "", headers.get("host", "").lower())
+        host = re.sub(r"\.?(:\d*)?$", "", headers.get("host", "").lower())
         if self._hosts and scope["path"] not in PROBES and host not in self._hosts:
             raise HTTPException(400, "this server isn't called so: see --allowed-host")
         is_friend = "*" in allowed or headers.get("origin") in allowed
@@ -154,18 +160,14 @@ class Guard:
             raise HTTPException(403, "pages of another origin may not use this server: see --allow-origin")
 
     async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Runs the app if there is a place, until the time is up. Raises HTTPException."""
-        if self._working >= self._settings.max_requests:
-            raise _busy()
-        self._working += 1
-        try:
+        """Runs the app with the whole body, until the time is up. Raises HTTPException."""
+        with self._clients.receiving(HTTPConnection(scope)):
             body = await self._body(scope, receive)
+        try:
             async with asyncio.timeout(self._settings.timeout):
                 await self._work_while_wanted(scope, receive, send, body)
         except TimeoutError:
-            raise _busy("the answer took too long") from None
-        finally:
-            self._working -= 1
+            raise busy("the answer took too long") from None
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body. Raises HTTPException if it is too large or too slow."""
@@ -225,15 +227,11 @@ def _http_error(error: BaseException, request_id: str) -> HTTPException:
         case UserError():
             return HTTPException(400, str(error))
         case QueueFullError():
-            return _busy()
+            return busy()
         case asyncio.CancelledError():  # the time for shutdown is over
-            return _busy("the server is about to end")
+            return busy("the server is about to end")
     error_log.error("defect", extra={"fields": {"request_id": request_id, **places(error)}})
     return HTTPException(500, "a defect of the server; its log has more")
-
-
-def _busy(message: str = "the server is busy") -> HTTPException:
-    return HTTPException(503, message, {"Retry-After": str(RETRY_AFTER)})
 
 
 def _is_foreign(headers: Headers) -> bool:
@@ -242,24 +240,3 @@ def _is_foreign(headers: Headers) -> bool:
     if "sec-fetch-site" in headers:
         return headers["sec-fetch-site"] in ("cross-site", "same-site")
     return "origin" in headers and headers["origin"].lower().partition("://")[2] != headers.get("host", "").lower()
-
-
-class JsonLines(logging.Formatter):
-    """One JSON object per line. An exception's message is left out, because it may quote a text."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z",
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info and record.exc_info[1] is not None:
-            line |= places(record.exc_info[1])
-        return json.dumps(line, ensure_ascii=False)
-
-
-def places(error: BaseException) -> dict[str, object]:
-    """The loggable parts of an exception: its type, and its places in the code."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return {"error": type(error).__name__, "places": [f"{one.filename}:{one.lineno} {one.name}" for one in frames]}

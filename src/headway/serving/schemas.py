@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, FailFast, Field
 
 from headway.decoding import options
 from headway.errors import UserError
@@ -16,10 +16,19 @@ JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 BeamSize = Annotated[options.BeamSize, Field(le=WIDEST_BEAM)]
+Texts = str | Annotated[list[str], FailFast()]
 
 MOST_EDITS, MOST_CASES = 16, 4  # edits at a time, and lists of edits: each list is another translation
 MOST_ARRAYS = 32  # of a record, in float32
 MOST_TERMS = 1000  # of a glossary
+
+
+def _whole(given: Any) -> Any:
+    """A number as LibreTranslate reads it, also as text or with a point."""
+    try:
+        return int(given) if isinstance(given, str | float) and int(given) == float(given) else given
+    except ValueError:
+        return given
 
 
 class _Request(BaseModel):
@@ -29,13 +38,15 @@ class _Request(BaseModel):
 class TranslateRequest(_Request):
     """Texts to translate."""
 
-    q: str | list[str] = Field(description="A text, or a list of texts.")
+    q: Texts = Field(min_length=1, description="A text, or a list of texts.")
     source: str = Field(description="Language code, or `auto`.")
     target: str = Field(description="Language code.")
     format: Annotated[Literal["text", "html"], BeforeValidator(lambda given: "text" if given == "" else given)] = Field(
         "text", description="`html` keeps tags in place."
     )
-    alternatives: int = Field(0, ge=0, lt=WIDEST_BEAM, description="Further translations of each text.")
+    alternatives: Annotated[int, BeforeValidator(_whole)] = Field(
+        0, ge=0, lt=WIDEST_BEAM, description="Further translations of each text."
+    )
     beam_size: BeamSize | None = Field(None, description="Default: the model's own. headway extension.")
     glossary: dict[str, str] | str | None = Field(
         None,
@@ -63,7 +74,7 @@ class TranslateRequest(_Request):
 class DetectRequest(_Request):
     """A text of unknown language."""
 
-    q: str = Field(description="A text.")
+    q: Texts = Field(min_length=1, description="A text, or a list of texts.")
 
 
 class InspectRequest(_Request):
@@ -88,8 +99,8 @@ class InspectRequest(_Request):
 class AlignRequest(_Request):
     """Texts and translations with words to link."""
 
-    q: str | list[str] = Field(description="A sentence, or a list of sentences.")
-    translation: str | list[str] = Field(description="Its translation, or those of a list.")
+    q: Texts = Field(description="A sentence, or a list of sentences.")
+    translation: Texts = Field(description="Its translation, or those of a list.")
     source: str = Field(description="Language code, or `auto`.")
     target: str = Field(description="Language code.")
 

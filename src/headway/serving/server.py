@@ -2,11 +2,16 @@
 
 import asyncio
 import logging
+import math
 import os
 import signal
 import socket
 import sys
+import time
+from collections import Counter
+from ipaddress import ip_address, ip_network
 from types import FrameType
+from typing import Any, ClassVar
 
 import h11
 import uvicorn
@@ -14,7 +19,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headway.errors import UserError
 from headway.serving.app import make_app
-from headway.serving.guard import LARGEST_HEAD, JsonLines
+from headway.serving.clients import network_of
+from headway.serving.guard import LARGEST_HEAD, Metrics, access_log
+from headway.serving.logs import LogWriter, places
 from headway.serving.service import Service
 
 log = logging.getLogger("headway.server")
@@ -23,7 +30,10 @@ HEAD_TIMEOUT = 10.0  # seconds until the head of a request must have come
 BACKLOG = 2048  # connections that may wait to be accepted
 ACCEPTED_AT_ONCE = 64  # connections that the event loop accepts in one go, doing nothing else
 KEEP_ALIVE = 15  # seconds that a connection may wait for its next request
-SLOWEST = 1000  # bytes per second of an answer that a client must read
+STALL, SLOWEST = 15, 1000  # seconds between checks, and bytes per second of an answer that a client must read
+SHARES = 4  # an address has at most 1/SHARES of the connections
+SPARE_FILES = 64  # that stay free for everything but connections
+TELL_EVERY = 60.0  # seconds between lines of the log about the same trouble
 SWITCH = 0.001  # seconds until a thread of the model yields; Python's 5 ms add up with every system call
 DRAINING = 1.0  # seconds from SIGTERM, seen at /ready, to the last new connection
 GRACE = 26  # seconds that accepted requests have after that; the others get 503
@@ -44,12 +54,12 @@ def bind(host: str, port: int) -> socket.socket:
 
 def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
     """Answers requests until SIGTERM or Ctrl-C, trusting X-Forwarded-For from `proxies`: addresses with commas."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING)):
+    writer = LogWriter(service.metrics.dropped.inc)
+    for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING), ("asyncio", logging.WARNING)):
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
+        logger.handlers, logger.propagate = [writer], False
         logger.setLevel(level)
+    PromptProtocol.connections = Connections(service.metrics, proxies)
     sys.setswitchinterval(SWITCH)
     config = uvicorn.Config(
         make_app(service),
@@ -69,7 +79,15 @@ def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
     )
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when all is done
         signal.signal(ending, lambda *_: os._exit(0))  # even if a call of the model never returns
-    GracefulServer(config, service).run([taken])
+    try:
+        GracefulServer(config, service).run([taken])
+    finally:
+        writer.stop()
+
+
+def _log_defect(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    error = context.get("exception")
+    log.error(context["message"], extra={"fields": {} if error is None else places(error)})
 
 
 class GracefulServer(uvicorn.Server):
@@ -81,6 +99,10 @@ class GracefulServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_log_defect)
+        if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            loop.add_signal_handler(signal.SIGHUP, self.handle_exit, signal.SIGTERM, None)
         for one in sockets or ():
             one.listen(BACKLOG)
             host, port, *_ = one.getsockname()
@@ -101,21 +123,103 @@ class GracefulServer(uvicorn.Server):
         loop.call_soon_threadsafe(loop.call_later, DRAINING, super().handle_exit, sig, frame)
 
 
+class Connections:
+    """Those that are open, counted by address."""
+
+    def __init__(self, metrics: Metrics, proxies: str) -> None:
+        """proxies: addresses or networks with commas, whose connections are those of many clients; `*`: all."""
+        self._metrics = metrics
+        self._open: Counter[str] = Counter()
+        self._most = _most_files() - SPARE_FILES
+        self._told = -math.inf
+        names = [one.strip() for one in proxies.split(",") if one.strip()]
+        self._trusts_all = "*" in names
+        self._trusted = [ip_network(one, strict=False) for one in names if one != "*" and _is_network(one)]
+
+    def enter(self, address: str) -> bool:
+        """Whether another connection of the address may be used; then it must `leave`."""
+        if self._open.total() >= self._most:
+            reason = "too many connections"
+            if time.monotonic() - self._told > TELL_EVERY:
+                self._told = time.monotonic()
+                log.warning(reason, extra={"fields": {"open": self._open.total()}})
+        elif self._open[network_of(address)] >= self._most // SHARES and not self._is_trusted(address):
+            reason = "too many of an address"
+        else:
+            self._open[network_of(address)] += 1
+            return True
+        self._metrics.refused.labels(reason).inc()
+        return False
+
+    def note_refusal(self) -> None:
+        """Counts and logs a request that was none."""
+        self._metrics.requests.labels("other", 400).inc()
+        access_log.info("request", extra={"fields": {"route": "other", "status": 400, "reason": "no HTTP"}})
+
+    def leave(self, address: str) -> None:
+        name = network_of(address)
+        self._open[name] -= 1
+        if not self._open[name]:
+            del self._open[name]
+
+    def _is_trusted(self, address: str) -> bool:
+        return self._trusts_all or any(ip_address(address) in one for one in self._trusted)
+
+
+class MeteredTransport:
+    """A transport that knows how much of what was written to it the other side has taken."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport, self.written = transport, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        self.written += len(data)
+        self._transport.write(data)
+
+    @property
+    def taken(self) -> int:
+        """Bytes."""
+        return self.written - self._transport.get_write_buffer_size()
+
+
 class PromptProtocol(H11Protocol):
     """Closes connections of slow clients, and refuses other protocols than HTTP in JSON."""
 
+    connections: ClassVar[Connections]
+    _is_open = False
     _waiting: asyncio.TimerHandle | None = None
-    _unsent = 0  # bytes of the answer that the client hadn't read at the last check
+    _stalling: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        address, *_ = transport.get_extra_info("peername") or [""]
+        if not self.connections.enter(address):
+            transport.abort()
+            return
+        self._is_open, self._address = True, address
+        metered = MeteredTransport(transport)
+        super().connection_made(metered)  # type: ignore[arg-type]
+        self._stalling = self.loop.call_later(STALL, self._check_reader, metered, 0, 0)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._watch()
+        if self._is_open:
+            super().data_received(data)
+            self._watch()
+
+    def eof_received(self) -> None:
+        if self._is_open:
+            super().eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if not self._is_open:
+            return
+        self._is_open = False
+        self.connections.leave(self._address)
+        if self._stalling is not None:
+            self._stalling.cancel()
         self._watch(ended=True)
         super().connection_lost(exc)
 
@@ -125,19 +229,15 @@ class PromptProtocol(H11Protocol):
         for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
+        self.connections.note_refusal()
 
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._unsent = self.transport.get_write_buffer_size()
-
-    def timeout_keep_alive_handler(self) -> None:
-        before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
-        if not self._unsent:
-            super().timeout_keep_alive_handler()
-        elif before - self._unsent < SLOWEST * KEEP_ALIVE:
-            self.transport.abort()  # a client that doesn't read its answer
+    def _check_reader(self, transport: MeteredTransport, written: int, taken: int) -> None:
+        """Aborts the connection if too little of what was written at the last check has been taken since."""
+        now = transport.taken
+        if now - taken < min(written - taken, SLOWEST * STALL):
+            transport.abort()
         else:
-            self.timeout_keep_alive_task = self.loop.call_later(KEEP_ALIVE, self.timeout_keep_alive_handler)
+            self._stalling = self.loop.call_later(STALL, self._check_reader, transport, transport.written, now)
 
     def _watch(self, ended: bool = False) -> None:
         """Limits the time until the next head, between two requests."""
@@ -147,3 +247,21 @@ class PromptProtocol(H11Protocol):
                 self._waiting = None
         elif self._waiting is None:
             self._waiting = self.loop.call_later(HEAD_TIMEOUT, self.transport.abort)
+
+
+def _is_network(name: str) -> bool:
+    try:
+        ip_network(name, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _most_files() -> int:
+    """The number of files and connections that this process may open."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 2**31
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2**31 if most == resource.RLIM_INFINITY else most

@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
+import math
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
+
+from starlette.exceptions import HTTPException
 
 from headway.devices import return_freed_memory
 from headway.documents.markup import blocks_of, elements_of
@@ -27,11 +30,13 @@ from headway.insight.analyses import LONGEST_ANALYSED
 from headway.languages import read_code, same_language
 from headway.page import Arrays
 from headway.serving.batcher import Batcher, QueueFullError
-from headway.serving.guard import Metrics, places
+from headway.serving.clients import refusal
+from headway.serving.guard import Metrics
+from headway.serving.logs import places
 from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
 from headway.serving.settings import LONGEST_INSPECTED, Settings
-from headway.text.detection import Detected, detect
+from headway.text.detection import Detected, among_all, detect
 from headway.threads import current_threads, use_one_thread
 from headway.translator import Translator
 from headway.translator.alignments import Links
@@ -48,7 +53,8 @@ TIDY_EVERY = 10.0  # seconds between returns of freed memory
 SHORT = 500  # characters of a request that are parsed on the event loop, which takes less time than to change threads
 ALIGNED_TOKEN = 100  # characters that take as much memory in the cache as the alignment of a token
 MOST_CHARACTERS = 5_000_000  # in the cache: bounds the memory for sentences and translations of any length
-MOST_INSPECTIONS = 4  # requests to inspect and to align that run or wait; further ones are refused
+MOST_CALLS, MOST_OF_A_CLIENT = 8, 2  # requests to inspect, or to align, that run or wait; others are refused
+UNIT = 1000  # characters of a text, as often as hypotheses are kept of it, that a client's limits count as one
 WARMING = "A sentence of a usual length, as many people would write it one day."
 
 
@@ -64,28 +70,59 @@ class Search:
     alignments: bool = False
 
 
+CacheKey = tuple[str, Search, str]
+"""Whose answer it is, and what was asked."""
+
+
 class LatestCache:
     """The `size` answers that were used last, with at most `characters` in total."""
 
     def __init__(self, size: int, characters: int = MOST_CHARACTERS) -> None:
         self._size, self._characters = size, characters
-        self._values: OrderedDict[tuple[Search, str], tuple[NBest[str], int]] = OrderedDict()
+        self._values: OrderedDict[CacheKey, tuple[NBest[str], int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def get(self, key: tuple[Search, str]) -> NBest[str] | None:
+    def get(self, key: CacheKey) -> NBest[str] | None:
         if key not in self._values:
             return None
         self._values.move_to_end(key)
         return self._values[key][0]
 
-    def put(self, key: tuple[Search, str], value: NBest[str], characters: int) -> None:
+    def put(self, key: CacheKey, value: NBest[str], characters: int) -> None:
         """Keeps a value; `characters` includes those of its key."""
         self._characters += self._values.pop(key, (None, 0))[1] - characters
         self._values[key] = value, characters
         while len(self._values) > self._size or self._characters < 0:
             self._characters += self._values.popitem(last=False)[1][1]
+
+
+class SideThread:
+    """A thread for calls of the model beside translation, one after the other, a few of each client."""
+
+    def __init__(self, name: str) -> None:
+        self.pool = ThreadPoolExecutor(1, name, initializer=use_one_thread)
+        self._lock = threading.Lock()
+        self._clients: Counter[str] = Counter()  # of the calls that run or wait
+
+    async def call(self, client: str, function: Callable[..., Result], *arguments: Any) -> Result:
+        """The result of the function. Raises QueueFullError, HTTPException 429 for a client that waits already."""
+        with self._lock:
+            if self._clients[client] >= MOST_OF_A_CLIENT:
+                raise HTTPException(429, f"{MOST_OF_A_CLIENT} of your requests of this kind wait already", refusal())
+            if self._clients.total() >= MOST_CALLS:
+                raise QueueFullError
+            self._clients[client] += 1
+        call = self.pool.submit(function, *arguments)
+        call.add_done_callback(lambda _: self._leave(client))  # it may run longer than its request
+        return await asyncio.wrap_future(call)
+
+    def _leave(self, client: str) -> None:
+        with self._lock:
+            self._clients[client] -= 1
+            if not self._clients[client]:
+                del self._clients[client]
 
 
 class Service:
@@ -102,14 +139,14 @@ class Service:
             batch_size=settings.batch_size,
             queue=settings.queue,
             linger=settings.linger,
+            weight=lambda search: search.beam_size,
             initializer=use_one_thread if on_cpu else None,
             on_failure=self._note_failure,
         )
         self.metrics = Metrics(lambda: self._batcher.waiting)
         self._cache = LatestCache(settings.cache_size)
         self._text_thread = ThreadPoolExecutor(1, "text")
-        self._inspecting = ThreadPoolExecutor(1, "inspect", initializer=use_one_thread)
-        self._inspections = threading.BoundedSemaphore(MOST_INSPECTIONS)
+        self.inspecting, self.aligning = SideThread("inspect"), SideThread("align")
 
     @property
     def is_ready(self) -> bool:
@@ -138,6 +175,8 @@ class Service:
         if target is None:
             raise UserError(f"target: unknown; choose one of {', '.join(self.pairs.targets())}")
         candidates = self.pairs.sources(target)
+        if same_language(wanted.source, [target]):
+            return [None] * len(texts), None
         if wanted.source.lower() != AUTO:
             pair = self.pairs.get((same_language(wanted.source, candidates) or wanted.source, target))
             if pair is None:
@@ -155,11 +194,17 @@ class Service:
             detected.append(best)
         return chosen, detected
 
+    def units(self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]]) -> int:
+        """The units that a request counts as, in proportion to the work that it may take."""
+        works = (len(text) * _beam_size(wanted, pair) for text, pair in texts if pair is not None)
+        return max(1, math.ceil(sum(works) / UNIT))
+
     async def translate(
-        self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]]
+        self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]], client: str
     ) -> list[NBest[str]]:
         """The translation and alternatives of each text, or the text itself without a pair. Raises QueueFullError, and
-        UserError if a model can't follow the glossary, or has no calibration for `confidence`."""
+        UserError for too many sentences, or if a model can't follow the glossary, or has no calibration for
+        `confidence`."""
         glossary, n_best = wanted.terms(), 1 + wanted.alternatives
         for translator in {pair.translator for _, pair in texts if pair is not None}:
             if glossary is not None:
@@ -176,43 +221,58 @@ class Service:
         def sentence(asked: SentenceRequest) -> tuple[Search, str]:
             pair = texts[asked.document][1]
             assert pair is not None, "texts without a pair have no sentences"
-            beam = max(pair.translator.search_options(beam_size=wanted.beam_size).beam_size, n_best)
+            beam = _beam_size(wanted, pair)
             return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
 
         documents = await self._text_work(lambda: [parsed(*one) for one in texts], at_once=is_short)
         pending = PendingDocuments(documents, ["" if pair is None else pair.prefix for _, pair in texts])
-        found = await self._ask([*map(sentence, pending.wholes)])
+        most = self.settings.max_sentences
+        if (count := len(pending.wholes)) * n_best > most:
+            others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
+            raise UserError(f"q: {count:,} sentences in one request{others}; the limit is {most // n_best:,}")
+        found = await self._ask([*map(sentence, pending.wholes)], client)
         await self._text_work(lambda: pending.take_wholes(found), at_once=is_short)
-        return pending.joined(await self._ask([*map(sentence, pending.runs)], admitted=True), n_best)
+        rest = await self._ask([*map(sentence, pending.runs)], client, admitted=True)
+        return await self._text_work(lambda: pending.joined(rest, n_best), at_once=is_short)
 
     async def detect(self, texts: Sequence[str], format_: TextFormat = "text") -> list[list[Detected] | None]:
         """The possible languages of each text, among those of the models; None for a text without words."""
         return await self._text_work(lambda: [detect(_words(text, format_), self.pairs.codes) for text in texts])
 
+    async def detect_among_all(self, texts: Sequence[str]) -> list[Detected]:
+        """The languages of the models by their mean confidence over the texts, of all languages; most likely first."""
+
+        def found() -> list[Detected]:
+            confidences = dict.fromkeys(self.pairs.codes, 0.0)
+            for text in texts:
+                for one in among_all(text, detect(text, self.pairs.codes) or ()):
+                    confidences[one.language] += one.confidence / len(texts)
+            every = [Detected(code, round(value, 1)) for code, value in confidences.items()]
+            return sorted(every, key=lambda one: -one.confidence)
+
+        return await self._text_work(found)
+
     def close(self) -> None:
         self._batcher.close()
-        for pool in (self._text_thread, self._inspecting):
+        for pool in (self._text_thread, self.inspecting.pool, self.aligning.pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    async def beside(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """A call of the model that inspects or aligns. Raises QueueFullError."""
-        if not self._inspections.acquire(blocking=False):
-            raise QueueFullError
-        call = self._inspecting.submit(function, *arguments)
-        call.add_done_callback(lambda _: self._inspections.release())  # it may run longer than its request
-        return await asyncio.wrap_future(call)
-
-    async def _ask(self, sentences: Sequence[tuple[Search, str]], *, admitted: bool = False) -> list[NBest[str]]:
+    async def _ask(
+        self, sentences: Sequence[tuple[Search, str]], client: str, *, admitted: bool = False
+    ) -> list[NBest[str]]:
         """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. No
-        answer with a glossary is cached, because each request has its own."""
-        found = {one: kept for one in sentences if (kept := self._cache.get(one)) is not None}
+        answer with a glossary is cached, because each request has its own; with keys each key has its own cache, so
+        that no answer tells by its time what another client has asked."""
+        owner = client if self.settings.api_keys else ""
+        found = {one: kept for one in sentences if (kept := self._cache.get((owner, *one))) is not None}
         self.metrics.cache_hits.inc(len(found))
         missing = [one for one in dict.fromkeys(sentences) if one not in found]
-        for one, answer in zip(missing, await self._batcher.submit(missing, admitted=admitted), strict=True):
+        answers = await self._batcher.submit(missing, client=client, admitted=admitted)
+        for one, answer in zip(missing, answers, strict=True):
             found[one] = answer
             if one[0].glossary is None:
                 aligned = ALIGNED_TOKEN * sum(map(len, answer.alignments))
-                self._cache.put(one, answer, len(one[1]) + sum(map(len, answer.texts)) + aligned)
+                self._cache.put((owner, *one), answer, len(one[1]) + sum(map(len, answer.texts)) + aligned)
         return [found[one] for one in sentences]
 
     def _call(self, search: Search, texts: list[str]) -> list[NBest[str]]:
@@ -237,6 +297,12 @@ class Service:
     async def _text_work(self, function: Callable[[], Result], *, at_once: bool = False) -> Result:
         """Calls the function in the thread for text, or at once on the event loop."""
         return function() if at_once else await asyncio.get_running_loop().run_in_executor(self._text_thread, function)
+
+
+def _beam_size(wanted: TranslateRequest, pair: LanguagePair) -> int:
+    """Hypotheses that are kept of each sentence."""
+    own = pair.translator.search_options(beam_size=wanted.beam_size).beam_size
+    return max(own, 1 + wanted.alternatives)
 
 
 def _words(text: str, format_: TextFormat) -> str:

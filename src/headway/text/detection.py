@@ -55,6 +55,35 @@ def detect(words: str, candidates: Sequence[str]) -> list[Detected] | None:
     return sorted(found, key=lambda one: -one.confidence)
 
 
+def among_all(words: str, found: Sequence[Detected]) -> list[Detected]:
+    """What `detect` found, each with its confidence among all languages of its script that lingua knows: 0 where an
+    unknown one is likelier than all that were found. Without lingua they stay as they are."""
+    with suppress(ImportError):
+        return [Detected(one.language, round(one.confidence * _share(words, one, found), 1)) for one in found]
+    return list(found)
+
+
+def _share(words: str, one: Detected, found: Sequence[Detected]) -> float:
+    """The part of the script's languages that those found have. Raises ImportError without lingua."""
+    family = script_family(one.language)
+    known = {lingua_language(other.language) for other in found if script_family(other.language) == family}
+    every = _lingua_codes(family)
+    if None in known or len(every) == 1:
+        return 1.0
+    values = lingua_detector(every, fast=True).compute_language_confidence_values(words)
+    share = sum(value.value for value in values if value.language in known)
+    other = max((value.value for value in values if value.language not in known), default=0.0)
+    return share if share >= other else 0.0
+
+
+@lru_cache
+def _lingua_codes(family: str) -> tuple[str, ...]:
+    from lingua import Language
+
+    codes = (language.iso_code_639_1.name.lower() for language in Language.all())
+    return tuple(sorted(code for code in codes if script_family(code) == family))
+
+
 @lru_cache
 def _pattern(code: str):
     """Letters of the language's script; if Unicode lacks it, of the language's usual script, or of Latin script."""

@@ -9,13 +9,13 @@ export const korean = {
   "Language code.": "언어 코드.",
   "`html` keeps tags in place.": "`html`은 태그를 제자리에 둡니다.",
   "Further translations of each text.": "글마다 더 받을 다른 번역의 수.",
-  "Hypotheses side by side; default: the model's own. headway extension.": "나란히 이어 갈 가설의 수. 기본값은 모델이 정한 값입니다. headway의 확장 기능입니다.",
+  "Default: the model's own. headway extension.": "기본값은 모델이 정한 값입니다. headway의 확장 기능입니다.",
   "Terms that translations must have: an object of source and target terms, or, as in a form, lines of a source term, a TAB and a target term. headway extension.":
     "번역에 꼭 들어가야 할 용어. 원문 용어와 번역 용어의 객체이거나, 폼에서처럼 원문 용어, 탭, 번역 용어로 된 줄입니다. headway의 확장 기능입니다.",
   "Also how likely each translation is acceptable. Needs a calibrated model. headway extension.":
     "번역마다 받아들일 만할 확률도 알려 줍니다. 보정된 모델이 필요합니다. headway의 확장 기능입니다.",
-  "Possible languages of a text, among those of the models, most likely first.":
-    "모델의 언어 가운데 글이 쓰였을 만한 언어를 확률이 높은 순서로 알려 줍니다.",
+  "Possible languages of a text, or of a list together, among those of the models, most likely first.":
+    "모델의 언어 가운데 글(목록이면 그 전체)이 쓰였을 만한 언어를 확률이 높은 순서로 알려 줍니다.",
   "A text.": "글 하나.",
   "The computation inside the model while it translates one sentence, as a record.": "모델이 문장 하나를 번역하는 동안의 내부 계산 기록입니다.",
   "One sentence.": "문장 하나.",
@@ -31,7 +31,8 @@ export const korean = {
     "모델의 어텐션에 따라 문장의 단어와 번역의 단어를 잇습니다.",
   "A sentence, or a list of sentences.": "문장 하나, 또는 문장의 목록.",
   "Its translation, or those of a list.": "그 번역, 또는 목록의 번역들.",
-  "The languages of the models, each with its target languages.": "모델의 언어들. 언어마다 어떤 언어로 번역되는지 함께 알려 줍니다.",
+  "The languages of the models, each with its target languages and itself; their names in a language that the client accepts.":
+    "모델의 언어들. 언어마다 어떤 언어로 번역되는지(자기 자신도) 함께 알려 줍니다. 이름은 클라이언트가 받아들이는 언어로 씁니다.",
   "Limits and models of the server, for a page that uses it.": "서버를 쓰는 페이지를 위한 제한과 모델 정보.",
   "Alive.": "살아 있습니다.",
   "Whether requests should be sent here: the models are loaded, and the server isn't about to end.":

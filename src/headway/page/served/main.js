@@ -31,7 +31,8 @@ async function start() {
   listen();
   showWords();
   try {
-    const [settings, languages] = await Promise.all([get("frontend/settings"), get("languages")]);
+    const [settings, known] = await Promise.all([get("frontend/settings"), get("languages")]);
+    const languages = known.map((one) => ({ ...one, targets: one.targets.filter((code) => code !== one.code) }));
     Object.assign(state, { languages, models: settings.models, limit: settings.charLimit, delay: settings.frontendTimeout });
     $("key-form").hidden = !settings.keyRequired;
     showLanguages(settings.language.source.code, settings.language.target.code);

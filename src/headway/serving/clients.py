@@ -1,0 +1,213 @@
+"""Clients: a known key, or else an address. What each may ask for in a minute, an hour and a day, and at the same time."""
+
+import hashlib
+import hmac
+import ipaddress
+import math
+import re
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+
+from headway.errors import UserError
+from headway.serving.settings import Limits, Settings
+
+SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
+MOST_KNOWN = 100_000  # clients whose units are remembered; then the oldest are forgotten
+SHARES = 4  # a client has at most 1/SHARES of the places for requests
+MOST_BODIES, BODIES_OF_AN_ADDRESS = 512, 32  # that are being received: of all, and of one address
+RETRY_AFTER = 2  # seconds until a refused client may try again
+
+
+@dataclass(frozen=True)
+class Client:
+    """Who asks."""
+
+    name: str
+    limits: Limits
+
+
+def parse_limits(text: str) -> Limits:
+    """Units by seconds, of `120`, which is a minute's, or `120/minute,5000/day`; `0` is no limit. Raises UserError."""
+    found = []
+    for one in filter(None, text.split(",")):
+        match = re.fullmatch(r"(\d{1,12})(?:/(minute|hour|day))?", one.strip())
+        if match is None:
+            raise UserError(f"limit {one!r}: must be a number, or such as 120/minute, 2000/hour, 10000/day")
+        if int(match[1]):
+            found.append((SECONDS[match[2] or "minute"], int(match[1])))
+    return tuple(found)
+
+
+class Clients:
+    """Knows clients by their keys and addresses, and charges them."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._keys = {_digest(key): limits for key, limits in settings.api_keys.items()}
+        self._metrics_key = _digest(settings.metrics_key) if settings.metrics_key else None
+        self._limits, self._most = settings.rate_limit, settings.max_requests
+        self._rates = Rates(clock)
+        self._places: Counter[str] = Counter()
+        self._bodies: Counter[str] = Counter()
+        self._salt = secrets.token_bytes()
+
+    @property
+    def working(self) -> int:
+        """Number of requests that have a place."""
+        return self._places.total()
+
+    def admit(self, request: HTTPConnection, key: object = None) -> Client:
+        """The client, charged with one unit. Raises HTTPException 429 over its limits, 403 without a known key, in body
+        or head, if one is needed."""
+        digests = map(_digest, (key if isinstance(key, str) else "", _bearer(request)))  # each is compared with all keys, in constant time
+        known = next((one for one in digests if sum(hmac.compare_digest(one, key) for key in self._keys)), None)
+        if known is None:
+            client = Client(f"address {address_of(request)}", self._limits)
+        else:
+            limits = self._keys[known]
+            client = Client(f"key {known.hex()}", self._limits if limits is None else limits)
+        label = hmac.digest(self._salt, client.name.encode(), "sha256").hex()[:12]
+        request.scope.setdefault("state", {})["client"] = label  # for the log, which tells clients apart and no more
+        self.charge(client, 1)
+        if self._keys and known is None:
+            raise HTTPException(403, "a valid api_key is needed")
+        return client
+
+    def admit_to_metrics(self, request: HTTPConnection) -> None:
+        """As `admit`, with the key for metrics if there is one."""
+        if self._metrics_key is None:
+            self.admit(request)
+        elif not hmac.compare_digest(_digest(_bearer(request)), self._metrics_key):
+            raise HTTPException(403, "the key for metrics is needed")
+
+    def charge(self, client: Client, units: int) -> None:
+        """Raises HTTPException 429 if the client has no so many units left, UserError if it never has."""
+        for seconds, most in client.limits:
+            if units > most:
+                period = next(name for name, value in SECONDS.items() if value == seconds)
+                raise UserError(f"the request counts as {units:,} units, the limit is {most:,} a {period}; send less")
+        if (wait := self._rates.wait(client.name, units, client.limits)) > 0:
+            raise HTTPException(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
+
+    @contextmanager
+    def receiving(self, request: HTTPConnection) -> Iterator[None]:
+        """While a body is received. Raises HTTPException 429 if the address sends too many at once, 503 if all do."""
+        address = address_of(request)
+        if self._bodies[address] >= BODIES_OF_AN_ADDRESS:
+            raise HTTPException(429, "too many requests are being sent from this address", refusal(close=True))
+        if self._bodies.total() >= MOST_BODIES:
+            raise busy(close=True)
+        with _counted(self._bodies, address):
+            yield
+
+    @contextmanager
+    def working_for(self, client: Client) -> Iterator[None]:
+        """While a request has a place. Raises HTTPException 429 if the client has its share already, 503 if there is
+        none left."""
+        if self._places[client.name] >= max(1, self._most // SHARES) and self._most:
+            raise HTTPException(429, "too many requests at once", refusal())
+        if self.working >= self._most:
+            raise busy()
+        with _counted(self._places, client.name):
+            yield
+
+
+class Rates:
+    """Units that clients were charged with in the last minute, hour and day. A period counts as it does in a sliding
+    window: the last whole one by the part of it that is within the window, as if its units were spread evenly."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._spent: OrderedDict[str, tuple[float, dict[int, tuple[int, int, int]]]] = OrderedDict()
+        """By client, the latest last: the time until which it is remembered, and for each length of a period in seconds
+        the number of the latest one, its units, and those of the one before."""
+
+    def __len__(self) -> int:
+        return len(self._spent)
+
+    def wait(self, who: str, units: int, limits: Limits) -> float:
+        """0 if the client may spend the units now, else the seconds until it may."""
+        now = self._clock()
+        if not limits:
+            return 0.0
+        while self._spent and (len(self) > MOST_KNOWN or next(iter(self._spent.values()))[0] <= now):
+            self._spent.popitem(last=False)
+        _, before = self._spent.get(who, (now, {}))
+        periods = {seconds: _at(now, seconds, before.get(seconds, (0, 0, 0))) for seconds, _ in limits}
+        if wait := max(_wait(now, seconds, most - units, periods[seconds]) for seconds, most in limits):
+            return wait
+        after = {seconds: (number, now_ + units, last) for seconds, (number, now_, last) in periods.items()}
+        self._spent[who] = now + 2 * max(periods), after
+        self._spent.move_to_end(who)
+        return 0.0
+
+
+def _at(now: float, seconds: int, period: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The period that is now: its number, its units, and those of the one before."""
+    number, (known, units, before) = int(now // seconds), period
+    return number, units if number == known else 0, {0: before, 1: units}.get(number - known, 0)
+
+
+def _wait(now: float, seconds: int, left: int, period: tuple[int, int, int]) -> float:
+    """Seconds until no more than `left` units are in the window."""
+    _, units, before = period
+    passed = now % seconds
+    if before * (1 - passed / seconds) + units <= left:
+        return 0.0
+    if units <= left:
+        return seconds * (1 - (left - units) / before) - passed
+    return seconds - passed + seconds * (1 - left / units)
+
+
+def refusal(*, close: bool = False) -> dict[str, str]:
+    """Headers of an answer to a client that may come again."""
+    return {"Retry-After": str(RETRY_AFTER), **({"Connection": "close"} if close else {})}
+
+
+def busy(message: str = "the server is busy", *, close: bool = False) -> HTTPException:
+    """The answer where the server can't do what a client may ask for."""
+    return HTTPException(503, message, refusal(close=close))
+
+
+def address_of(request: HTTPConnection) -> str:
+    """As `network_of`, of the client."""
+    return network_of(request.client.host if request.client else "")
+
+
+def network_of(address: str) -> str:
+    """An IPv4 address, or the network of one IPv6 user."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return "unknown"
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is None:
+            return str(ipaddress.ip_network((found, 64), strict=False))
+        found = found.ipv4_mapped
+    return str(found)
+
+
+def _bearer(request: HTTPConnection) -> str:
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+@contextmanager
+def _counted(counts: Counter[str], name: str) -> Iterator[None]:
+    counts[name] += 1
+    try:
+        yield
+    finally:
+        counts[name] -= 1
+        if not counts[name]:
+            del counts[name]
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode(errors="replace")).digest()
