@@ -80,7 +80,9 @@ def test_missing_vocabulary_size():
 def test_dictionary_round_trip():
     config = ModelConfig.preset("big", source_vocab_size=100, target_vocab_size=100, dropout=0.2)
     assert ModelConfig.from_dict(config.to_dict()) == config
-    assert len(config.to_dict()) == len(dataclasses.fields(ModelConfig))
+    assert len(config.to_dict()) == len(dataclasses.fields(ModelConfig)) - 1  # no core of its own
+    own = dataclasses.replace(config, core="rope:Rotary")
+    assert ModelConfig.from_dict(own.to_dict()) == own
 
 
 def parameters(config: ModelConfig) -> int:

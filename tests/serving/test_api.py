@@ -18,7 +18,9 @@ def test_a_text_and_a_list(serve):
     server = serve()
     assert server.translate("Ein Hund läuft.") == {"translatedText": "Ein Hund läuft."}
     assert server.translate(["Eins", "", "Zwei. Drei."]) == {"translatedText": ["Eins", "", "Zwei. Drei."]}
-    assert server.translate([]) == {"translatedText": []}
+    for nothing in ("", []):
+        refused = server.post("/translate", json={**GOOD, "q": nothing})
+        assert (refused.status_code, refused.json()) == (400, {"error": "q: is empty"})
     assert server.translate("  \n ") == {"translatedText": "  \n "}
 
 
@@ -214,10 +216,25 @@ def test_models_with_several_targets(serve):
     assert server.post("/translate", json={"q": "One. Two.", "source": "en", "target": "fr"}).status_code == 200
     assert sorted(translator.calls[0]) == [">>fr<< One.", ">>fr<< Two."]
     assert server.get("/languages").json() == [
-        {"code": "en", "name": "English", "targets": ["de", "fr"]},
-        {"code": "de", "name": "German", "targets": []},
-        {"code": "fr", "name": "French", "targets": []},
+        {"code": "en", "name": "English", "targets": ["de", "fr", "en"]},
+        {"code": "de", "name": "German", "targets": ["de"]},
+        {"code": "fr", "name": "French", "targets": ["fr"]},
     ]
+    korean = server.get("/languages", headers={"accept-language": "x-none, ko-KR;q=0.9,en"}).json()
+    assert [one["name"] for one in korean] == ["영어", "독일어", "프랑스어"]
+
+
+def test_requests_are_read_as_libretranslate_reads_them(serve):
+    server = serve()
+    for alternatives in (2, "2", 2.0):
+        found = server.translate("Hund", alternatives=alternatives)
+        assert found["alternatives"] == ["2 Hund", "3 Hund"]
+    json_ = {"content": json.dumps(GOOD), "headers": {"content-type": "application/vnd.api+json"}}
+    assert server.post("/translate", **json_).status_code == 200
+    assert server.translate("Ein Hund", source="de", target="de") == {"translatedText": "Ein Hund"}
+    assert server.get("/spec").json() == server.get("/openapi.json").json()
+    assert server.get("/health", headers={"range": "bytes=x"}).status_code == 200
+    assert serve(allowed_hosts=("localhost",)).get("/languages", headers={"host": "localhost.:5000"}).status_code == 200
 
 
 def test_settings_for_pages(serve):
@@ -286,7 +303,6 @@ def test_align_links_the_words_of_a_text_and_of_a_list(serve):
         assert server.post("/align", **{kind: one}).json() == {"links": [[0, 1], [2, 0]]}
     several = {**GOOD, "q": ["a b", "", "c"], "translation": ["b", "", "c"]}
     assert server.post("/align", json=several).json() == {"links": [[[1, 0]], [], [[0, 0]]]}
-    assert server.post("/align", json={**GOOD, "q": [], "translation": []}).json() == {"links": []}
 
 
 def test_align_asks_the_model_of_each_text_with_its_tag(serve):
@@ -380,13 +396,13 @@ def test_what_is_no_request_is_refused_in_json(serve, path, body):
         {"source": 1},
         {"source": None},
         {"target": "xx"},
-        {"target": "de"},
+        {"source": "auto", "target": "de"},
         {"target": ["en"]},
         {"format": "pdf"},
         {"alternatives": -1},
         {"alternatives": 16},
         {"alternatives": True},
-        {"alternatives": "1"},
+        {"alternatives": "one"},
         {"alternatives": 1.5},
         {"beam_size": 0},
         {"beam_size": -1},
@@ -502,7 +518,7 @@ def test_json_needs_no_content_type(serve):
 
 def test_the_item_of_a_list_that_is_no_text_is_named(serve):
     answer = serve().post("/translate", json={**GOOD, "q": ["a", 1]})
-    assert answer.json() == {"error": "q: item 2: Input should be a valid string"}
+    assert answer.json() == {"error": "q: item 2 is not text"}
 
 
 def test_texts_at_each_limit(serve):

@@ -304,7 +304,9 @@ def test_clients_take_turns_by_what_they_were_served():
         model.go_on.clear()
         first = asyncio.create_task(ask(batcher, ["begin"]))
         await until(lambda: model.calls)
-        texts = {name: [f"{name}{number}" + "w" * size for number in range(30)] for name, size in (("l", 380), ("s", 0))}
+        texts = {
+            name: [f"{name}{number}" + "w" * size for number in range(30)] for name, size in (("l", 380), ("s", 0))
+        }
         asked = [asyncio.create_task(ask(batcher, some, group=name, client=name)) for name, some in texts.items()]
         await until(lambda: batcher.waiting == 60)
         model.go_on.set()

@@ -94,8 +94,26 @@ def test_scripts_that_languages_share():
     assert {one.language for one in detect("The dog runs", ["en-US", "en-GB"])} == {"en-US", "en-GB"}
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Les enfants jouent au football dans le parc pendant que leurs parents les regardent.", None),
+        ("Der kleine Hund läuft mit einem Ball im Maul über die grüne Wiese.", "de"),
+        ("A small dog is running across the green meadow with a ball in its mouth.", "en"),
+        ("Un perro corre por la hierba verde con una pelota en la boca.", None),
+    ],
+)
+def test_a_language_that_the_server_does_not_know_has_no_confidence(serve, text, language):
+    pytest.importorskip("lingua")
+    for q in (text, [text, text]):
+        best, *_ = serve().post("/detect", json={"q": q}).json()
+        assert (best["confidence"] > 50) == (language is not None)
+        assert language in (None, best["language"])
+        assert language or best["confidence"] == 0
+
+
 def test_clients_read_the_first_detection(serve):
-    for text in ("123", "", "Привет"):
+    for text in ("123", " ", "Привет"):
         assert serve().post("/detect", json={"q": text}).json() == [{"confidence": 0.0, "language": "de"}]
 
 
@@ -162,7 +180,7 @@ def test_no_text_in_a_script_of_the_models_is_refused(serve, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "123", "1 2 3", "25.02.1956", "🙂", "?!", "https://example.org", "{name}", "a@b.org", "%s"]
+    "text", [" ", "123", "1 2 3", "25.02.1956", "🙂", "?!", "https://example.org", "{name}", "a@b.org", "%s"]
 )
 def test_text_without_words_comes_back_as_it_is(serve, text):
     answer = serve(shouting("de", "en")).translate(text, source="auto")

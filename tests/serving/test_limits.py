@@ -8,7 +8,6 @@ import random
 import threading
 import time
 
-import httpx
 import pytest
 from benchmarks.load import measure
 
@@ -82,7 +81,7 @@ def test_a_rate_for_each_key(serve):
     statuses = [server.post("/detect", json={"q": "a", "api_key": "guess"}).status_code for _ in range(3)]
     assert statuses == [403, 403, 429]
     refused = server.post("/detect", json={"q": "a", "api_key": KEYS[0]})
-    assert 1 <= int(refused.headers["retry-after"]) <= 60
+    assert 1 <= int(refused.headers["retry-after"]) <= 120
     assert set(refused.json()) == {"error"}
 
 

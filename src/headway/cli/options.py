@@ -13,6 +13,7 @@ from headway.data.lines import Layout
 from headway.decoding.options import ONLY_TORCH, Sampling, SearchOptions
 from headway.errors import UserError
 
+
 def output(help: str, metavar: str | None = None) -> Any:
     """`--output` names what a command writes; `--out` is the same."""
     return Option("--output", "--out", help=help, metavar=metavar)
@@ -25,7 +26,9 @@ def files(help: str) -> Any:
 
 def search_option(name: str) -> Any:
     """An option for one of `SearchOptions`, with its help and its least value."""
-    [field] = [one for one in get_type_hints(SearchOptions, include_extras=True)[name].__metadata__ if hasattr(one, "metadata")]
+    [field] = [
+        one for one in get_type_hints(SearchOptions, include_extras=True)[name].__metadata__ if hasattr(one, "metadata")
+    ]
     least = next(one.ge for one in field.metadata if hasattr(one, "ge"))
     return Option(min=least, help=f"{field.description} Default: the model's own.")
 
@@ -92,7 +95,8 @@ Engine = Annotated[
 Core = Annotated[
     str | None,
     Option(
-        metavar="MODULE:CLASS", help="The class that computes attention in a model trained with model.core; runs its code."
+        metavar="MODULE:CLASS",
+        help="The class that computes attention in a model trained with model.core; runs its code.",
     ),
 ]
 Device = Annotated[str, Option(help="auto, cpu, cuda or mps.")]

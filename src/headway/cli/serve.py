@@ -41,8 +41,8 @@ def serve(
         str,
         Option(
             metavar="N[/hour|/day],...",
-            help="Units per minute for each key (or each address, without keys), such as 120, or 120/minute,5000/day; 0: "
-            "no limit. A request counts as one unit for every 1,000 characters of text times beam size, and at least 1.",
+            help="Units per minute for each key (or each address, without keys), such as 120, or 120/minute,5000/day; "
+            "0: no limit. A request counts as a unit for every 1,000 characters times beam size, and at least one.",
         ),
     ] = "0",
     allowed_host: Annotated[
@@ -137,8 +137,9 @@ def _read_keys(path: Path) -> dict[str, Limits | None]:
             key, *limits = line.split(maxsplit=1)
             try:
                 keys[key] = parse_limits(limits[0]) if limits else None
-            except UserError as error:
-                raise UserError(f"{path}:{number}: after the key: {error}") from None
+            except UserError:  # which may quote a part of a key
+                expected = "only limits may follow a key, such as 120/minute,5000/day; put one key on each line"
+                raise UserError(f"{path}:{number}: {expected}") from None
     if not keys:
         raise UserError(f"{path}: holds no key; put one on each line")
     return keys

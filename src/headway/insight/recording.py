@@ -59,7 +59,7 @@ def recording_copy(model: Transformer, record: Record) -> Transformer:
                 watch_input(module, f"{name}.input")
                 watch_output(module, f"{name}.output")
             case MultiHeadAttention():
-                twin = _RecordedAttention if type(module.core) is ScaledDotProductAttention else _WatchedCore
+                twin: Any = _RecordedAttention if type(module.core) is ScaledDotProductAttention else _WatchedCore
                 module.core = twin(module.core, name, record)
                 watch_output(module, f"{name}.output")
             case PositionwiseFeedForward():
@@ -144,7 +144,9 @@ class _WatchedCore(nn.Module):
         """The same as the core. Raises UserError if it has no weights to return."""
         heads, weights = self.core(queries, keys, values, mask, return_weights=True)
         if weights is None:
-            raise UserError(f"{self.name}: core {type(self.core).__name__} returns no weights, so there is no map of it")
+            raise UserError(
+                f"{self.name}: core {type(self.core).__name__} returns no weights, so there is no map of it"
+            )
         if mask is not None:
             self.record(f"{self.name}.mask", mask)
         self.record(f"{self.name}.weights", weights)

@@ -50,8 +50,8 @@ class ModelSection(Section):
     share_embeddings: config.Sharing | None = None
     output_bias: bool | None = None
     core: str | None = None
-    """Class of your own that computes self-attention, `module:Class` as in `training.loss`. The finished model needs it:
-    `--core` names it wherever the model is used."""
+    """Class of your own that computes self-attention, `module:Class` as in `training.loss`. The finished model needs
+    it: `--core` names it wherever the model is used."""
 
 
 MODEL_KEYS = ModelSection.model_fields.keys() - {"preset"}

@@ -1,6 +1,6 @@
 """The routes of the server: requests in, answers in LibreTranslate's form out."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from headway.serving import schemas
 from headway.serving.batcher import QueueFullError
 from headway.serving.clients import Client, Clients
 from headway.serving.guard import Guard, Watch, error_response
-from headway.serving.pairs import LanguagePair
+from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.requests import Fields, fields
 from headway.serving.service import AUTO, Service, links_of, record
 from headway.serving.settings import Settings
@@ -47,6 +47,7 @@ def make_app(service: Service) -> ASGIApp:
     )
     clients = Clients(service.settings)
     _add_translation(app, service, clients)
+    _add_insight(app, service, clients)
     _add_information(app, service, clients)
     paths = [path for route in app.routes if (path := getattr(route, "path", None))]
     guarded: ASGIApp = Guard(app, service.settings, service.metrics, clients)
@@ -62,29 +63,20 @@ def make_app(service: Service) -> ASGIApp:
 
 
 def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
-    """Adds the routes that use a model, and may need a key."""
+    """Adds the routes that translate, and detect languages."""
     settings, pairs = service.settings, service.pairs
-    [(text, translation), *_] = pairs.first.examples
-    example = {"q": text, "source": pairs.first.source, "target": pairs.first.target}
-    described = partial(schemas.described, choices={"source": [AUTO, *pairs.sources()], "target": pairs.targets()})
-
-    @asynccontextmanager
-    async def admitted(request: Request, kind: type[Fields]) -> AsyncIterator[tuple[Fields, Client]]:
-        """The fields of a request and its client, with a place for the work."""
-        wanted, client = await fields(request, kind, clients)
-        with clients.working_for(client):
-            yield wanted, client
+    described, example = _description(pairs)
 
     @app.post("/translate", response_model=schemas.TranslateAnswer, **described(schemas.TranslateRequest, example))
     async def translate(request: Request) -> Response:
         """Translates a text, or each of a list."""
-        async with admitted(request, schemas.TranslateRequest) as (wanted, client):
+        async with admitted(request, schemas.TranslateRequest, clients) as (wanted, client):
             if service.is_full:
                 raise QueueFullError
             texts = _texts("q", wanted.q, settings)
             chosen, detected = await service.choose(wanted, texts)
             asked = list(zip(texts, chosen, strict=True))
-            clients.charge(client, service.units(wanted, asked) - 1)
+            clients.charge(client, service.units(wanted, asked), paid=1)
             found = await service.translate(wanted, asked, client.name)
         answer: dict[str, Any] = {"translatedText": [one.texts[0] for one in found]}
         if detected is not None:
@@ -103,18 +95,26 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
     @app.post("/detect", response_model=list[schemas.Detection], **described(schemas.DetectRequest, example))
     async def detect(request: Request) -> Response:
         """Possible languages of a text, or of a list together, among those of the models, most likely first."""
-        async with admitted(request, schemas.DetectRequest) as (wanted, _):
+        async with admitted(request, schemas.DetectRequest, clients) as (wanted, _):
             found = await service.detect_among_all(_texts("q", wanted.q, settings))
         likely = [one for one in found if one.confidence] or [Detected(pairs.first.source, 0.0)]
         return JSONResponse([vars(one) for one in likely])
 
-    @app.post("/inspect", include_in_schema=settings.inspecting, **described(schemas.InspectRequest, {**example, "arrays": "none"}))
+
+def _add_insight(app: FastAPI, service: Service, clients: Clients) -> None:
+    """Adds the routes that look into the model."""
+    settings = service.settings
+    described, example = _description(service.pairs)
+    about_record = described(schemas.InspectRequest, {**example, "arrays": "none"})
+
+    @app.post("/inspect", include_in_schema=settings.inspecting, **about_record)
     async def inspect(request: Request) -> Response:
         """The computation inside the model while it translates one sentence, as a record."""
-        async with admitted(request, schemas.InspectRequest) as (wanted, client):
+        async with admitted(request, schemas.InspectRequest, clients) as (wanted, client):
             if not settings.inspecting:
                 raise HTTPException(404, "this server doesn't inspect: see --no-inspect")
-            clients.charge(client, UNITS_OF_RECORD * (1 + len(wanted.cases) + len(wanted.analyses) + wanted.order) - 1)
+            records = 1 + len(wanted.cases) + len(wanted.analyses) + wanted.order
+            clients.charge(client, UNITS_OF_RECORD * records, paid=1)
             texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
             options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
             options |= {"edits": read_edits(wanted.edits), "cases": [read_edits(case) for case in wanted.cases]}
@@ -126,17 +126,15 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
             found = await service.inspecting.call(client.name, record, pair, wanted.q, options, wanted.arrays)
         return Response(found, media_type=schemas.JSON)
 
-    aligned = described(schemas.AlignRequest, {**example, "translation": translation})
-
-    @app.post("/align", response_model=schemas.AlignAnswer, **aligned)
+    @app.post("/align", response_model=schemas.AlignAnswer, **described(schemas.AlignRequest, example))
     async def align(request: Request) -> Response:
         """Links the words of a sentence with those of its translation, by the model's attention."""
-        async with admitted(request, schemas.AlignRequest) as (wanted, client):
+        async with admitted(request, schemas.AlignRequest, clients) as (wanted, client):
             texts, translations = _texts("q", wanted.q, settings), _texts("translation", wanted.translation, settings)
             if type(wanted.q) is not type(wanted.translation) or len(texts) != len(translations):
                 raise UserError("translation: one for each text of q is needed")
             chosen, _ = await service.choose(wanted, texts)
-            clients.charge(client, len(texts) - 1)
+            clients.charge(client, len(texts), paid=1)
             pairs_of_texts = list(zip(chosen, texts, translations, strict=True))
             links = await service.aligning.call(client.name, links_of, pairs_of_texts)
         return JSONResponse({"links": links[0] if isinstance(wanted.q, str) else links})
@@ -148,8 +146,7 @@ def _add_information(app: FastAPI, service: Service, clients: Clients) -> None:
 
     @app.get("/languages", response_model=list[schemas.Language])
     async def languages(request: Request) -> Response:
-        """The languages of the models, each with its target languages and itself; their names in a language that the
-        client accepts."""
+        """The languages of the models, each with its targets and itself; their names as `Accept-Language` says."""
         locale = _locale(request.headers.get("accept-language", ""))
         targets = {code: list(dict.fromkeys([*pairs.targets(code), code])) for code in pairs.codes}
         return JSONResponse([{**_named(code, locale), "targets": some} for code, some in targets.items()])
@@ -214,6 +211,22 @@ def _locale(accepted: str) -> Locale | None:
         with suppress(ValueError, UnknownLocaleError):
             return Locale.parse(one.partition(";")[0].strip(), sep="-")
     return None
+
+
+def _description(pairs: Pairs) -> tuple[Callable[..., dict[str, Any]], dict[str, Any]]:
+    """`schemas.described` with the languages of the pairs, and fields of an example."""
+    [(text, translation), *_] = pairs.first.examples
+    choices = {"source": [AUTO, *pairs.sources()], "target": pairs.targets()}
+    example = {"q": text, "source": pairs.first.source, "target": pairs.first.target, "translation": translation}
+    return partial(schemas.described, choices=choices), example
+
+
+@asynccontextmanager
+async def admitted(request: Request, kind: type[Fields], clients: Clients) -> AsyncIterator[tuple[Fields, Client]]:
+    """The fields of a request and its client, with a place for the work. Raises UserError, HTTPException."""
+    wanted, client = await fields(request, kind, clients)
+    with clients.working_for(client):
+        yield wanted, client
 
 
 def _named(code: str, locale: Locale | None = None) -> dict[str, str]:

@@ -7,6 +7,8 @@ characters that they were served, and the requests of a client by sentences; no 
 places, however many requests it sends. Only the calls of the model run in threads, everything else on the event loop.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Clients: a known key, or else an address. What each may ask for in a minute, an hour and a day, and at the same time."""
+"""Clients: a known key, or else an address. What each may ask for in a minute, an hour and a day, and at once."""
 
 import hashlib
 import hmac
@@ -65,7 +65,9 @@ class Clients:
     def admit(self, request: HTTPConnection, key: object = None) -> Client:
         """The client, charged with one unit. Raises HTTPException 429 over its limits, 403 without a known key, in body
         or head, if one is needed."""
-        digests = map(_digest, (key if isinstance(key, str) else "", _bearer(request)))  # each is compared with all keys, in constant time
+        digests = map(
+            _digest, (key if isinstance(key, str) else "", _bearer(request))
+        )  # each is compared with all keys, in constant time
         known = next((one for one in digests if sum(hmac.compare_digest(one, key) for key in self._keys)), None)
         if known is None:
             client = Client(f"address {address_of(request)}", self._limits)
@@ -86,13 +88,14 @@ class Clients:
         elif not hmac.compare_digest(_digest(_bearer(request)), self._metrics_key):
             raise HTTPException(403, "the key for metrics is needed")
 
-    def charge(self, client: Client, units: int) -> None:
-        """Raises HTTPException 429 if the client has no so many units left, UserError if it never has."""
+    def charge(self, client: Client, units: int, paid: int = 0) -> None:
+        """Charges the client with units, of which some are paid. Raises HTTPException 429 if it hasn't so many left,
+        UserError if it never has."""
         for seconds, most in client.limits:
             if units > most:
                 period = next(name for name, value in SECONDS.items() if value == seconds)
                 raise UserError(f"the request counts as {units:,} units, the limit is {most:,} a {period}; send less")
-        if (wait := self._rates.wait(client.name, units, client.limits)) > 0:
+        if (wait := self._rates.wait(client.name, units - paid, client.limits)) > 0:
             raise HTTPException(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
 
     @contextmanager

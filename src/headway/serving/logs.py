@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 
 MOST_LINES = 10_000  # that wait to be written; further ones are dropped
 LAST_LINES = 1.0  # seconds that the end waits for lines to be written
@@ -48,11 +49,9 @@ class LogWriter(logging.Handler):
 
     def stop(self) -> None:
         """Waits a moment until all is written."""
-        try:
-            self._lines.put_nowait(None)
-        except queue.Full:
-            return
-        self._thread.join(LAST_LINES)
+        with suppress(queue.Full):
+            self._lines.put(None, timeout=LAST_LINES)
+            self._thread.join(LAST_LINES)
 
     def _write(self) -> None:
         while (line := self._lines.get()) is not None:

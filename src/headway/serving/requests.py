@@ -39,7 +39,7 @@ async def fields(request: Request, kind: type[Fields], clients: Clients) -> tupl
         first = max(error.errors(), key=lambda one: len(one["loc"]))  # the most specific: an item of a list
         name, last = first["loc"][0], first["loc"][-1]
         item = f"item {last + 1}: " if isinstance(last, int) else ""
-        raise UserError(f"{name}: {item}{first['msg']}") from None
+        raise UserError(f"{name}: {item}{first['msg'].removeprefix('Value error, ')}") from None
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -62,9 +62,8 @@ async def _body(request: Request) -> dict[str, Any]:
         raise UserError(f"Content-Type: must be {JSON} or a form")
     try:
         if media_type == FORMS[0]:
-            if _BROKEN_ESCAPE.search(body):
-                raise ValueError
-            lists = parse_qs(body.decode("utf-8"), True, max_num_fields=MOST_FIELDS, errors="strict")
+            text = "" if _BROKEN_ESCAPE.search(body) else body.decode("utf-8")
+            lists = parse_qs(text, True, bool(body), max_num_fields=MOST_FIELDS, errors="strict")
         else:
             async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=len(body) + 1) as form:
                 lists: dict[str, list[Any]] = {name: form.getlist(name) for name in form}

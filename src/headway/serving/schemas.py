@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, FailFast, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from headway.decoding import options
 from headway.errors import UserError
@@ -16,11 +16,30 @@ JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 BeamSize = Annotated[options.BeamSize, Field(le=WIDEST_BEAM)]
-Texts = str | Annotated[list[str], FailFast()]
 
 MOST_EDITS, MOST_CASES = 16, 4  # edits at a time, and lists of edits: each list is another translation
 MOST_ARRAYS = 32  # of a record, in float32
 MOST_TERMS = 1000  # of a glossary
+
+
+def _texts(given: Any) -> Any:
+    """Raises ValueError for no text, and at the first item that is none; pydantic would collect all of a million."""
+    if given in ("", []):
+        raise ValueError("is empty")
+    if isinstance(given, list):
+        wrong = next((number for number, one in enumerate(given, 1) if not isinstance(one, str)), None)
+        if wrong is not None:
+            raise ValueError(f"item {wrong} is not text")
+    return given
+
+
+def _few_terms(given: Any) -> Any:
+    if isinstance(given, dict) and len(given) > MOST_TERMS:
+        raise ValueError(f"{len(given)} terms, the limit is {MOST_TERMS}")
+    return given
+
+
+Texts = Annotated[str | list[str], BeforeValidator(_texts)]
 
 
 def _whole(given: Any) -> Any:
@@ -38,7 +57,7 @@ class _Request(BaseModel):
 class TranslateRequest(_Request):
     """Texts to translate."""
 
-    q: Texts = Field(min_length=1, description="A text, or a list of texts.")
+    q: Texts = Field(description="A text, or a list of texts.")
     source: str = Field(description="Language code, or `auto`.")
     target: str = Field(description="Language code.")
     format: Annotated[Literal["text", "html"], BeforeValidator(lambda given: "text" if given == "" else given)] = Field(
@@ -48,7 +67,7 @@ class TranslateRequest(_Request):
         0, ge=0, lt=WIDEST_BEAM, description="Further translations of each text."
     )
     beam_size: BeamSize | None = Field(None, description="Default: the model's own. headway extension.")
-    glossary: dict[str, str] | str | None = Field(
+    glossary: Annotated[dict[str, str] | str | None, BeforeValidator(_few_terms)] = Field(
         None,
         description="Terms that translations must have: an object of source and target terms, or, as in a form, lines "
         "of a source term, a TAB and a target term. headway extension.",
@@ -74,7 +93,7 @@ class TranslateRequest(_Request):
 class DetectRequest(_Request):
     """A text of unknown language."""
 
-    q: Texts = Field(min_length=1, description="A text, or a list of texts.")
+    q: Texts = Field(description="A text, or a list of texts.")
 
 
 class InspectRequest(_Request):

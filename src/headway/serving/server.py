@@ -170,19 +170,24 @@ class MeteredTransport:
     """A transport that knows how much of what was written to it the other side has taken."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport, self.written = transport, 0
+        self._transport = transport
+        self._written = 0
+        self._before = 0, 0  # what was written and taken at the last look
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        self.written += len(data)
+        self._written += len(data)
         self._transport.write(data)
 
-    @property
-    def taken(self) -> int:
-        """Bytes."""
-        return self.written - self._transport.get_write_buffer_size()
+    def has_stalled(self) -> bool:
+        """Whether too little of what was written at the last look has been taken since; to be asked every STALL
+        seconds."""
+        written, taken = self._before
+        now = self._written - self._transport.get_write_buffer_size()
+        self._before = self._written, now
+        return now - taken < min(written - taken, SLOWEST * STALL)
 
 
 class PromptProtocol(H11Protocol):
@@ -201,7 +206,7 @@ class PromptProtocol(H11Protocol):
         self._is_open, self._address = True, address
         metered = MeteredTransport(transport)
         super().connection_made(metered)  # type: ignore[arg-type]
-        self._stalling = self.loop.call_later(STALL, self._check_reader, metered, 0, 0)
+        self._stalling = self.loop.call_later(STALL, self._check_reader, metered)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
@@ -231,13 +236,11 @@ class PromptProtocol(H11Protocol):
         self.transport.close()
         self.connections.note_refusal()
 
-    def _check_reader(self, transport: MeteredTransport, written: int, taken: int) -> None:
-        """Aborts the connection if too little of what was written at the last check has been taken since."""
-        now = transport.taken
-        if now - taken < min(written - taken, SLOWEST * STALL):
+    def _check_reader(self, transport: MeteredTransport) -> None:
+        if transport.has_stalled():
             transport.abort()
         else:
-            self._stalling = self.loop.call_later(STALL, self._check_reader, transport, transport.written, now)
+            self._stalling = self.loop.call_later(STALL, self._check_reader, transport)
 
     def _watch(self, ended: bool = False) -> None:
         """Limits the time until the next head, between two requests."""

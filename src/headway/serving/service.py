@@ -171,12 +171,12 @@ class Service:
     ) -> tuple[list[LanguagePair | None], list[Detected] | None]:
         """The pair for each text, None for one that stays as it is, and with `auto` the detected languages. A text in a
         language that isn't translated is refused, but stays as it is in a list. Raises UserError."""
+        if same_language(wanted.source, [wanted.target]) and same_language(wanted.target, self.pairs.codes):
+            return [None] * len(texts), None
         target = same_language(wanted.target, self.pairs.targets())
         if target is None:
             raise UserError(f"target: unknown; choose one of {', '.join(self.pairs.targets())}")
         candidates = self.pairs.sources(target)
-        if same_language(wanted.source, [target]):
-            return [None] * len(texts), None
         if wanted.source.lower() != AUTO:
             pair = self.pairs.get((same_language(wanted.source, candidates) or wanted.source, target))
             if pair is None:

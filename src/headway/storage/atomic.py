@@ -32,7 +32,9 @@ def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
         temporary.mkdir()
         try:
             yield temporary
-            readable = temporary.stat().st_mode & 0o666  # as the umask says; safetensors makes files for the owner alone
+            readable = (
+                temporary.stat().st_mode & 0o666
+            )  # as the umask says; safetensors makes files for the owner alone
             for file in temporary.rglob("*"):
                 if file.is_file():
                     file.chmod(readable)

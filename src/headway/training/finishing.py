@@ -103,7 +103,8 @@ def finish(
     core: str | None = None,
 ) -> None:
     """Measures the best model of a run and saves it in place with the results, once. Tells them, and the next commands.
-    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text. core: as in `read_model`."""
+    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text. core: as
+    in `read_model`."""
     folder = find_model(run)
     stored = load_model(folder, core)
     if HEADING in stored.card:

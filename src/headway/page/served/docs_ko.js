@@ -16,7 +16,6 @@ export const korean = {
     "번역마다 받아들일 만할 확률도 알려 줍니다. 보정된 모델이 필요합니다. headway의 확장 기능입니다.",
   "Possible languages of a text, or of a list together, among those of the models, most likely first.":
     "모델의 언어 가운데 글(목록이면 그 전체)이 쓰였을 만한 언어를 확률이 높은 순서로 알려 줍니다.",
-  "A text.": "글 하나.",
   "The computation inside the model while it translates one sentence, as a record.": "모델이 문장 하나를 번역하는 동안의 내부 계산 기록입니다.",
   "One sentence.": "문장 하나.",
   "Inspect this translation; default: the model's own.": "들여다볼 번역. 기본값은 모델이 직접 한 번역입니다.",
@@ -31,8 +30,8 @@ export const korean = {
     "모델의 어텐션에 따라 문장의 단어와 번역의 단어를 잇습니다.",
   "A sentence, or a list of sentences.": "문장 하나, 또는 문장의 목록.",
   "Its translation, or those of a list.": "그 번역, 또는 목록의 번역들.",
-  "The languages of the models, each with its target languages and itself; their names in a language that the client accepts.":
-    "모델의 언어들. 언어마다 어떤 언어로 번역되는지(자기 자신도) 함께 알려 줍니다. 이름은 클라이언트가 받아들이는 언어로 씁니다.",
+  "The languages of the models, each with its targets and itself; their names as `Accept-Language` says.":
+    "모델의 언어들. 언어마다 어떤 언어로 번역되는지(자기 자신도) 함께 알려 줍니다. 이름은 `Accept-Language`의 언어로 씁니다.",
   "Limits and models of the server, for a page that uses it.": "서버를 쓰는 페이지를 위한 제한과 모델 정보.",
   "Alive.": "살아 있습니다.",
   "Whether requests should be sent here: the models are loaded, and the server isn't about to end.":
