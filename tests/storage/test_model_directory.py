@@ -1,6 +1,8 @@
 """Model directories: what is written is read back, what is damaged is refused."""
 
 import json
+import os
+import sys
 from dataclasses import replace
 
 import pytest
@@ -96,6 +98,18 @@ def test_files_are_those_of_the_design(tmp_path):
     names = {file.name for file in (tmp_path / "w").iterdir()}
     assert {"source.vocab.json", "target.vocab.json"} < names
     assert json.loads((tmp_path / "m" / "config.json").read_text())["format_version"] == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no umask")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
+def test_files_may_be_read_by_whom_the_umask_says(tmp_path, umask, mode):
+    """The weights, too, as which a container or another user serves them."""
+    before = os.umask(umask)
+    try:
+        save_model(tmp_path / "model", stored())
+    finally:
+        os.umask(before)
+    assert {oct(file.stat().st_mode & 0o777) for file in (tmp_path / "model").iterdir()} == {oct(mode)}
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.spm", "decoding.json", "README.md"])
