@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-ray test-runtime test-faults mutants fuzz lint bench bench-peers bench-deploying results results-quick soak reference docs docs-messages dist clean
+.PHONY: setup demo test test-system test-argos test-ray test-runtime test-container test-faults mutants fuzz lint bench bench-peers bench-deploying results results-quick soak reference docs docs-messages dist clean
 
 setup: $(READY)
 
@@ -25,7 +25,7 @@ PYTEST_ON_EACH_CORE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --ma
 test: setup
 	$(PYTEST_ON_EACH_CORE) --ignore tests/system --ignore tests/faults
 
-# What tests need of npm, where it is installed: 60 MB.
+# What tests need of npm, where it is installed: 130 MB.
 NODE_PACKAGES := tests/node_modules/.package-lock.json
 $(NODE_PACKAGES): tests/package-lock.json
 	npm ci --silent --no-audit --no-fund --prefix tests
@@ -72,6 +72,10 @@ $(RUNTIME)/.ready: pyproject.toml constraints.txt
 
 test-runtime: $(RUNTIME)/.ready
 	OMP_NUM_THREADS=1 $(RUNTIME)/bin/python -m pytest -q -m runtime --confcutdir tests/runtime tests/runtime
+
+# The steps of deploy/Dockerfile in a Debian root, as root, with debootstrap.
+test-container: setup
+	$(BIN)/python -m pytest -q -m container tests/container
 
 # The full counts of docs/reliability.md; half an hour.
 test-faults: setup

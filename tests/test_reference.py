@@ -59,7 +59,7 @@ def test_options_stay_few():
     keys = {key for key in MAKER["recipe_keys"]() if key not in groups and not key.startswith("data.held_out.")}
     of_corpora = {key.removeprefix("data.train.") for key in keys if key.startswith("data.train.")}
     keys -= {f"data.{corpora}.{name}" for corpora in ("monolingual", "distilled") for name in of_corpora}
-    known = {key.rpartition(".")[2] for key in keys} | {"d_model"}
+    known = {key.rpartition(".")[2] for key in keys} | {"d_model", "core"}  # keys of `model`, which are its fields
     known |= {f"valid_{side}" for side in ("source", "target")}
     flags = {
         flag.removeprefix("--").replace("-", "_")

@@ -224,6 +224,30 @@ def test_models_with_several_targets(serve):
     assert [one["name"] for one in korean] == ["영어", "독일어", "프랑스어"]
 
 
+def test_programs_that_ask_libretranslate_are_answered(serve):
+    """The requests that Mastodon, Discourse and Weblate make, and what they read of the answers."""
+    server = serve()
+    posts = ["<p>Ein Hund.</p>", "<p>Zwei <b>Hunde</b>.</p>"]
+    asked = {"q": posts, "source": "auto", "target": "en", "format": "html", "api_key": None}
+    mastodon = server.post("/translate", json=asked).json()
+    assert mastodon["translatedText"] == posts
+    assert [one["language"] for one in mastodon["detectedLanguage"]] == ["de", "de"]
+    languages = {
+        one["code"]: [code for code in one["targets"] if code != one["code"]] for one in server.get("/languages").json()
+    }
+    assert languages == {"de": ["en"], "en": []}
+
+    discourse = server.post("/detect", data={"q": "Der Hund schläft auf der Wiese."}).json()
+    assert (discourse[0]["language"], discourse[0]["confidence"] > 50) == ("de", True)
+    fields = {"q": "<p>Ein Hund.</p>", "source": "de", "target": "en", "format": "html"}
+    assert server.post("/translate", data=fields).json()["translatedText"] == "<p>Ein Hund.</p>"
+
+    weblate = server.post("/translate", json={"source": "de", "target": "en", "q": "Ein Hund.", "api_key": ""})
+    assert weblate.json()["translatedText"] == "Ein Hund."
+    full = serve(rate_limit=((60, 1),))
+    assert [full.post("/translate", json=GOOD).status_code for _ in range(2)] == [200, 429]
+
+
 def test_requests_are_read_as_libretranslate_reads_them(serve):
     server = serve()
     for alternatives in (2, "2", 2.0):
@@ -232,6 +256,8 @@ def test_requests_are_read_as_libretranslate_reads_them(serve):
     json_ = {"content": json.dumps(GOOD), "headers": {"content-type": "application/vnd.api+json"}}
     assert server.post("/translate", **json_).status_code == 200
     assert server.translate("Ein Hund", source="de", target="de") == {"translatedText": "Ein Hund"}
+    correcting = serve(CopyingTranslator("en", "en", change=str.upper))
+    assert correcting.translate("a dog", source="en", target="en") == {"translatedText": "A DOG"}
     assert server.get("/spec").json() == server.get("/openapi.json").json()
     assert server.get("/health", headers={"range": "bytes=x"}).status_code == 200
     assert serve(allowed_hosts=("localhost",)).get("/languages", headers={"host": "localhost.:5000"}).status_code == 200
@@ -396,7 +422,6 @@ def test_what_is_no_request_is_refused_in_json(serve, path, body):
         {"source": 1},
         {"source": None},
         {"target": "xx"},
-        {"source": "auto", "target": "de"},
         {"target": ["en"]},
         {"format": "pdf"},
         {"alternatives": -1},

@@ -233,13 +233,11 @@ def test_beyond_the_queue_nothing_is_taken():
         waiting = [asyncio.create_task(ask(batcher, [f"b{number}", f"c{number}"])) for number in range(7)]
         waiting.append(asyncio.create_task(ask(batcher, ["b"])))
         await until(lambda: batcher.waiting == 15)
-        with pytest.raises(QueueFullError):
-            await ask(batcher, ["d", "e"])
-        waiting.append(asyncio.create_task(ask(batcher, ["c"])))
+        waiting.append(asyncio.create_task(ask(batcher, ["d", "e"])))  # whose second sentence follows
         await until(lambda: batcher.waiting == 16)
         assert batcher.is_full
         with pytest.raises(QueueFullError):
-            await ask(batcher, ["d"])
+            await ask(batcher, ["f"])
         model.go_on.set()
         await asyncio.gather(running, *waiting)
         assert await ask(batcher, ["d"]) == ["gD"]
@@ -294,6 +292,29 @@ def test_no_client_takes_more_than_its_share_however_many_requests_it_sends():
     run(model, work, workers=1, batch_size=4, queue=64, linger=0)
     called = [texts for _, texts in model.calls]
     assert next(number for number, texts in enumerate(called) if "b" in texts) <= 2
+
+
+def test_a_list_is_not_starved_by_clients_that_come_again_and_again():
+    model = Model()
+
+    async def single(batcher, name, end):
+        number = 0
+        while not end.is_set():
+            await ask(batcher, [f"{name} {number}"], client=name)
+            number += 1
+
+    async def work(batcher):
+        end = asyncio.Event()
+        singles = [asyncio.create_task(single(batcher, f"single {name}", end)) for name in range(24)]
+        await asyncio.sleep(1)
+        started = asyncio.get_running_loop().time()
+        await ask(batcher, [f"list {number}" for number in range(64)], client="list")
+        took = asyncio.get_running_loop().time() - started
+        end.set()
+        await asyncio.gather(*singles)
+        return took
+
+    assert run(model, work, virtual=0.02, workers=1, linger=0) < 64 / 8 * 0.02 * 40
 
 
 def test_clients_take_turns_by_what_they_were_served():

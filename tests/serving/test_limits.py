@@ -12,6 +12,7 @@ import pytest
 from benchmarks.load import measure
 
 from headway.errors import UserError
+from headway.serving import service as service_module
 from headway.serving.clients import BODIES_OF_AN_ADDRESS, Rates, parse_limits
 from headway.serving.logs import JsonLines, LogWriter
 from headway.serving.pairs import Pairs
@@ -670,10 +671,31 @@ def test_a_body_that_is_under_way_holds_no_place(serve):
 def test_a_request_of_too_many_sentences_says_how_many_may_be(serve):
     server = serve(max_sentences=30)
     assert server.post("/translate", json={**GOOD, "q": ["a\n" * 10] * 3}).status_code == 200
-    for fields, most in (({"q": ["a\n" * 10] * 3 + ["b"]}, 30), ({"q": "a\n" * 11, "alternatives": 2}, 10)):
+    for fields, most in (
+        ({"q": ["a\n" * 10] * 3 + ["b"]}, 30),
+        ({"q": "a\n" * 11, "alternatives": 2}, 10),
+        ({"q": "<b>a</b> " * 31, "format": "html"}, 30),
+    ):
         answer = server.post("/translate", json={**GOOD, **fields})
         assert answer.status_code == 400
-        assert answer.json()["error"].endswith(f"the limit is {most}")
+        assert f"more than {most} sentences" in answer.json()["error"]
+
+
+def test_long_texts_of_a_client_are_parsed_one_after_the_other(serve, monkeypatch):
+    """Another's are parsed between them."""
+    server, order = serve(), []
+    parse = service_module.parse_document
+
+    def slow(text, *options):
+        order.append(text[0])
+        time.sleep(0.02)
+        return parse(text, *options)
+
+    monkeypatch.setattr("headway.serving.service.parse_document", slow)
+    requests = [("POST", "/translate", {"json": {**GOOD, "q": "a " * 400}, **at(1)})] * 8
+    requests.append(("POST", "/translate", {"json": {**GOOD, "q": "b " * 400}, **at(2)}))
+    assert {one.status_code for one in server.ask(*requests)} == {200}
+    assert order.index("b") <= 2
 
 
 def test_a_wrong_list_is_refused_at_its_first_item(serve):

@@ -1,13 +1,24 @@
 """Connections, and the options of `headway serve`."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from headway.cli.serve import LOOPBACK, _is_loopback, _read_keys
 from headway.errors import UserError
 from headway.serving.guard import Metrics
-from headway.serving.server import SLOWEST, SPARE_FILES, STALL, Connections, MeteredTransport
+from headway.serving.server import (
+    SLOWEST,
+    SPARE_FILES,
+    STALL,
+    Connections,
+    MeteredTransport,
+    PromptProtocol,
+    parse_proxies,
+)
 
 
 @pytest.mark.parametrize(
@@ -38,15 +49,64 @@ def test_a_client_may_read_slowly_but_not_stop(moments, stalls):
 def test_an_address_has_its_share_of_the_connections(monkeypatch):
     monkeypatch.setattr("headway.serving.server._most_files", lambda: SPARE_FILES + 12)
     metrics = Metrics(lambda: 0)
-    connections = Connections(metrics, "10.0.0.0/8, 192.168.1.9")
+    connections = Connections(metrics, parse_proxies("10.0.0.0/8, 192.168.1.9"))
     assert [connections.enter("1.1.1.1") for _ in range(4)] == [True, True, True, False]
     assert [connections.enter("::ffff:1.1.1.1"), connections.enter("1.1.1.2")] == [False, True]
     connections.leave("1.1.1.1")
     assert connections.enter("1.1.1.1")
-    assert [connections.enter("10.1.2.3") for _ in range(9)] == [True] * 8 + [False]
+    assert [connections.enter("::ffff:10.1.2.3") for _ in range(6)] == [True] * 6
+    assert [connections.enter("1.1.1.4"), connections.enter("1.1.1.4")] == [True, False], "a last place for others"
+    assert [connections.enter("10.1.2.3") for _ in range(2)] == [True, False]
     page = metrics.page().decode()
-    assert 'reason="too many of an address"} 2.0' in page
+    assert 'reason="too many of an address"} 3.0' in page
     assert 'reason="too many connections"} 1.0' in page
+
+
+def test_proxies_are_networks():
+    assert [*map(str, parse_proxies("10.0.0.1, 172.28.0.0/24"))] == [
+        *("10.0.0.1/32", "::ffff:a00:1/128", "172.28.0.0/24", "::ffff:ac1c:0/120")
+    ]
+    assert [*map(str, parse_proxies("*"))][:2] == ["0.0.0.0/0", "::/0"]
+    assert parse_proxies("") == []
+    for wrong in ("caddy", "10.0.0.0/33", "10.0.0.1;10.0.0.2"):
+        with pytest.raises(UserError, match="must be an address"):
+            parse_proxies(wrong)
+
+
+def test_the_protocol_answers_and_gives_connections_back(monkeypatch):
+    """On real sockets; what is no HTTP is refused in JSON, and counted."""
+    metrics = Metrics(lambda: 0)
+    monkeypatch.setattr(PromptProtocol, "counted", Connections(metrics, []), raising=False)
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def ask(port, request):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request)
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+    async def running():
+        config = uvicorn.Config(app, lifespan="off", ws="none", log_config=None)
+        config.load()
+        loop, state = asyncio.get_running_loop(), ServerState()
+        server = await loop.create_server(lambda: PromptProtocol(config, state, {}), "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        head = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+        answers = [await ask(port, head), await ask(port, b"\x16\x03\x01 hello\r\n\r\n")]
+        await asyncio.sleep(0.05)
+        server.close()
+        return answers
+
+    good, wrong = asyncio.run(running())
+    assert good.endswith(b"ok")
+    assert wrong.startswith(b"HTTP/1.1 400")
+    assert wrong.endswith(b'{"error":"this is no HTTP request"}')
+    assert PromptProtocol.counted._open.total() == 0
+    assert 'headway_requests_total{route="other",status="400"} 1.0' in metrics.page().decode()
 
 
 @pytest.mark.parametrize(

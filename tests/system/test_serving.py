@@ -71,8 +71,8 @@ def test_a_real_client_of_libretranslate(server, guarded, expected):
 
     client = LibreTranslateAPI(f"http://127.0.0.1:{server.port}/")
     assert client.languages() == [
-        {"code": "src", "name": "src", "targets": ["tgt"]},
-        {"code": "tgt", "name": "tgt", "targets": []},
+        {"code": "src", "name": "src", "targets": ["tgt", "src"]},
+        {"code": "tgt", "name": "tgt", "targets": ["tgt"]},
     ]
     text, wanted = next(iter(expected.items()))
     assert client.translate(text, "src", "tgt") == wanted
@@ -81,6 +81,60 @@ def test_a_real_client_of_libretranslate(server, guarded, expected):
     assert with_key.translate(text, "src", "tgt") == wanted
     with pytest.raises(urllib.error.HTTPError, match="403"):
         LibreTranslateAPI(f"http://127.0.0.1:{guarded.port}/").translate(text, "src", "tgt")
+
+
+def test_another_client_of_libretranslate(server, guarded, expected):
+    from libretranslate_aio import AsyncLibreTranslate, ForbiddenError, LibreTranslate
+
+    text, wanted = next(iter(expected.items()))
+
+    async def asking():
+        async with AsyncLibreTranslate(f"http://127.0.0.1:{server.port}") as client:
+            found = await client.translate([text, text], "src", "tgt", alternatives=1)
+            return [one.translated_text for one in found] if isinstance(found, list) else found.translated_text
+
+    assert asyncio.run(asking()) == [wanted, wanted]
+    with LibreTranslate(f"http://127.0.0.1:{guarded.port}", api_key=KEY) as client:
+        assert client.translate(text, "src", "tgt").translated_text == wanted
+        assert [one.code for one in client.languages()] == ["src", "tgt"]
+        assert client.detect(text)[0].language in ("src", "tgt")
+        assert client.frontend_settings().char_limit == 5000
+    with LibreTranslate(f"http://127.0.0.1:{guarded.port}") as client, pytest.raises(ForbiddenError):
+        client.translate(text, "src", "tgt")
+
+
+IN_JAVASCRIPT = """
+import { createRequire } from "node:module";
+const require = createRequire(process.argv[1]);
+const [, , url, text] = process.argv;
+const { translate } = require("libretranslate");
+const { libreTranslate } = require("libretranslate-ts");
+libreTranslate.setApiEndpoint(url);
+console.log(JSON.stringify({
+  plain: await translate({ query: text, source: "src", target: "tgt", apiurl: url }),
+  typed: await libreTranslate.translate(text, "src", "tgt", 2),
+  languages: await libreTranslate.listLanguages(),
+  detected: await libreTranslate.detect(text),
+}));
+"""
+
+
+@pytest.mark.skipif(not (ROOT / "tests" / "node_modules").is_dir(), reason="packages of npm aren't installed")
+def test_clients_of_libretranslate_in_javascript(server, expected, tmp_path):
+    text, wanted = next(iter(expected.items()))
+    script = ROOT / "tests" / "node_modules" / f".clients-{os.getpid()}.mjs"
+    script.write_text(IN_JAVASCRIPT)
+    try:
+        command = ["node", str(script), f"http://127.0.0.1:{server.port}", text]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    finally:
+        script.unlink()
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["plain"] == found["typed"]["translatedText"] == wanted
+    assert len(found["typed"]["alternatives"]) == 2
+    assert [one["code"] for one in found["languages"]] == ["src", "tgt"]
+    assert found["detected"]["language"] in ("src", "tgt")
 
 
 def test_the_command_line_is_a_client(server, guarded, expected, corpus, tmp_path, monkeypatch):

@@ -87,7 +87,7 @@ def serve(
     """
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # until requests are accepted there is nothing to wait for
     try:
-        from headway.serving.server import bind
+        from headway.serving.server import bind, parse_proxies
         from headway.serving.server import serve as run
     except ImportError as error:
         raise UserError(f"{error.name} is not installed: pip install 'headway[serve]'") from None
@@ -102,6 +102,7 @@ def serve(
     given["metrics_key"] = "" if metrics_key is None else next(iter(_read_keys(metrics_key)))
     hosts = (*(allowed_host or ()), *own)
     settings = Settings(**given, allowed_hosts=hosts, allowed_origins=tuple(allow_origin or ()))
+    proxies = parse_proxies(trusted_proxy)
     taken = bind(host, port)
     keep_few_matrix_kernels()
     loaded = {load_translator(model, device, precision, engine, threads): validation_pairs(model) for model in models}
@@ -112,7 +113,7 @@ def serve(
         tell(f"headway: {pair.source} -> {pair.target} is loaded")
     service = Service(pairs, settings)
     service.warm_up()
-    run(service, taken, trusted_proxy)
+    run(service, taken, proxies)
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,6 +1,6 @@
 """The routes of the server: requests in, answers in LibreTranslate's form out."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from headway import page
 from headway.errors import UserError
 from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
-from headway.languages import english_name
+from headway.languages import english_name, read_code
 from headway.serving import schemas
 from headway.serving.batcher import QueueFullError
 from headway.serving.clients import Client, Clients
@@ -74,7 +74,7 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
             if service.is_full:
                 raise QueueFullError
             texts = _texts("q", wanted.q, settings)
-            chosen, detected = await service.choose(wanted, texts)
+            chosen, detected = await service.choose(wanted, texts, client.name)
             asked = list(zip(texts, chosen, strict=True))
             clients.charge(client, service.units(wanted, asked), paid=1)
             found = await service.translate(wanted, asked, client.name)
@@ -95,8 +95,8 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
     @app.post("/detect", response_model=list[schemas.Detection], **described(schemas.DetectRequest, example))
     async def detect(request: Request) -> Response:
         """Possible languages of a text, or of a list together, among those of the models, most likely first."""
-        async with admitted(request, schemas.DetectRequest, clients) as (wanted, _):
-            found = await service.detect_among_all(_texts("q", wanted.q, settings))
+        async with admitted(request, schemas.DetectRequest, clients) as (wanted, client):
+            found = await service.detect_among_all(_texts("q", wanted.q, settings), client.name)
         likely = [one for one in found if one.confidence] or [Detected(pairs.first.source, 0.0)]
         return JSONResponse([vars(one) for one in likely])
 
@@ -118,7 +118,7 @@ def _add_insight(app: FastAPI, service: Service, clients: Clients) -> None:
             texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
             options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
             options |= {"edits": read_edits(wanted.edits), "cases": [read_edits(case) for case in wanted.cases]}
-            [pair], _ = await service.choose(wanted, texts)
+            [pair], _ = await service.choose(wanted, texts, client.name)
             if pair is None:
                 raise UserError(f"source: the text is in {wanted.target} already, so there is nothing to look into")
             options["analyses"] = read_analyses([_with_pairs(one, pair) for one in wanted.analyses])
@@ -133,7 +133,7 @@ def _add_insight(app: FastAPI, service: Service, clients: Clients) -> None:
             texts, translations = _texts("q", wanted.q, settings), _texts("translation", wanted.translation, settings)
             if type(wanted.q) is not type(wanted.translation) or len(texts) != len(translations):
                 raise UserError("translation: one for each text of q is needed")
-            chosen, _ = await service.choose(wanted, texts)
+            chosen, _ = await service.choose(wanted, texts, client.name)
             clients.charge(client, len(texts), paid=1)
             pairs_of_texts = list(zip(chosen, texts, translations, strict=True))
             links = await service.aligning.call(client.name, links_of, pairs_of_texts)
@@ -147,7 +147,7 @@ def _add_information(app: FastAPI, service: Service, clients: Clients) -> None:
     @app.get("/languages", response_model=list[schemas.Language])
     async def languages(request: Request) -> Response:
         """The languages of the models, each with its targets and itself; their names as `Accept-Language` says."""
-        locale = _locale(request.headers.get("accept-language", ""))
+        locale = _locale(request.headers.get("accept-language", ""), pairs.codes)
         targets = {code: list(dict.fromkeys([*pairs.targets(code), code])) for code in pairs.codes}
         return JSONResponse([{**_named(code, locale), "targets": some} for code, some in targets.items()])
 
@@ -205,11 +205,15 @@ def _add_information(app: FastAPI, service: Service, clients: Clients) -> None:
     app.mount("/glass", StaticFiles(directory=folder / "views"))
 
 
-def _locale(accepted: str) -> Locale | None:
-    """The first known of the languages that a client accepts."""
+def _locale(accepted: str, codes: Iterable[str]) -> Locale | None:
+    """The first of the languages that a client accepts that is one of the page or of these; Babel keeps in memory what
+    it has loaded."""
+    known = {"en", "ko", *(read_code(code).language for code in codes)}
     for one in accepted[:1000].split(","):
-        with suppress(ValueError, UnknownLocaleError):
-            return Locale.parse(one.partition(";")[0].strip(), sep="-")
+        language = read_code(one.partition(";")[0]).language
+        if language in known:
+            with suppress(ValueError, UnknownLocaleError):
+                return Locale.parse(language)
     return None
 
 

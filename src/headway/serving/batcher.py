@@ -22,7 +22,7 @@ Answer = TypeVar("Answer")
 
 CHARACTERS_PER_BATCH = 81_920  # maximum in one call, with padding, times the weight: bounds its time and its memory
 FEWEST_TO_SHARE = 8  # fewer sentences aren't divided among workers
-SHARES = 8  # a client has at most 1/SHARES of the places; its other sentences follow as those go
+SHARES = 8  # a client has at most 1/SHARES of the places, and as many as are free; others follow as those go
 OVERHEAD = 20  # characters that take as long as a sentence does besides its own
 PATIENCE = 8  # lingers that an idle worker waits at most, while more sentences come or are likely to
 
@@ -113,12 +113,12 @@ class Batcher(Generic[Group, Answer]):
     async def submit(
         self, asked: Sequence[tuple[Group, str]], *, client: Hashable, admitted: bool = False
     ) -> list[Answer]:
-        """The answer of each text. Raises QueueFullError if there is no place for them or the client's share, unless
-        the request was `admitted` before. Cancelling the waiting task removes its sentences."""
+        """The answer of each text. Raises QueueFullError if there is no place, unless the request was `admitted`
+        before. Cancelling the waiting task removes its sentences."""
         if not asked:
             return []
         known = self._clients.get(client) or _Client[Group, Answer](self._served)
-        if not admitted and self.waiting + min(len(asked), self._share - known.places) > self._queue:
+        if not admitted and self.is_full:
             raise QueueFullError
         self._clients[client] = known
         done = asyncio.get_running_loop().create_future()
@@ -157,12 +157,15 @@ class Batcher(Generic[Group, Answer]):
 
     def _place(self, client: _Client[Group, Answer]) -> None:
         """Gives places to the client's next sentences, one of each request in turn."""
-        while client.places < self._share and client.jobs:
+        while client.places < min(self._share, max(1, self._queue - self.waiting)) and client.jobs:
             job = client.jobs.popleft()
             for number, asked in job.rest:
                 if asked not in self._items:
                     self._items[asked] = _Item(*asked, client, (job.turn + number, next(self._arrivals)))
-                self._items[asked].takers.append((job, number))
+                item = self._items[asked]
+                item.takers.append((job, number))
+                if client.served < item.client.served:
+                    item.client = client
                 client.places += 1
                 client.jobs.append(job)
                 break
@@ -216,7 +219,9 @@ class Batcher(Generic[Group, Answer]):
                 batch.append(item)
         for item in batch:
             del self._items[item.group, item.text]
-            item.client.served += weight * (OVERHEAD + len(item.text))
+            work = weight * (OVERHEAD + len(item.text))
+            item.client.served += work
+            self._served += work // max(1, len(self._clients))  # as if all that wait were served alike
             for job, _ in item.takers:
                 job.client.places -= 1
         for client in {id(job.client): job.client for item in batch for job, _ in item.takers}.values():

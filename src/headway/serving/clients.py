@@ -82,7 +82,7 @@ class Clients:
         return client
 
     def admit_to_metrics(self, request: HTTPConnection) -> None:
-        """As `admit`, with the key for metrics if there is one."""
+        """Raises HTTPException 403 without the key for metrics; if there is none, admits any client."""
         if self._metrics_key is None:
             self.admit(request)
         elif not hmac.compare_digest(_digest(_bearer(request)), self._metrics_key):
@@ -102,10 +102,11 @@ class Clients:
     def receiving(self, request: HTTPConnection) -> Iterator[None]:
         """While a body is received. Raises HTTPException 429 if the address sends too many at once, 503 if all do."""
         address = address_of(request)
-        if self._bodies[address] >= BODIES_OF_AN_ADDRESS:
-            raise HTTPException(429, "too many requests are being sent from this address", refusal(close=True))
-        if self._bodies.total() >= MOST_BODIES:
+        free = MOST_BODIES - self._bodies.total()
+        if free <= 0:
             raise busy(close=True)
+        if self._bodies[address] >= min(BODIES_OF_AN_ADDRESS, free):
+            raise HTTPException(429, "too many requests are being sent from this address", refusal(close=True))
         with _counted(self._bodies, address):
             yield
 
@@ -113,10 +114,11 @@ class Clients:
     def working_for(self, client: Client) -> Iterator[None]:
         """While a request has a place. Raises HTTPException 429 if the client has its share already, 503 if there is
         none left."""
-        if self._places[client.name] >= max(1, self._most // SHARES) and self._most:
-            raise HTTPException(429, "too many requests at once", refusal())
-        if self.working >= self._most:
+        free = self._most - self.working
+        if free <= 0:
             raise busy()
+        if self._places[client.name] >= max(1, min(self._most // SHARES, free)):
+            raise HTTPException(429, "too many requests at once", refusal())
         with _counted(self._places, client.name):
             yield
 
@@ -179,12 +181,12 @@ def busy(message: str = "the server is busy", *, close: bool = False) -> HTTPExc
 
 
 def address_of(request: HTTPConnection) -> str:
-    """As `network_of`, of the client."""
+    """The `network_of` the client."""
     return network_of(request.client.host if request.client else "")
 
 
 def network_of(address: str) -> str:
-    """An IPv4 address, or the network of one IPv6 user."""
+    """An IPv4 address, or the network of 64 bits of an IPv6 address."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

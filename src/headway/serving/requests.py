@@ -19,6 +19,7 @@ from headway.storage.untrusted import clipped
 from headway.text.characters import HALF_PAIR, is_unicode
 
 MOST_FIELDS = 100  # of a form
+MOST_LOOKED_AT = 1000  # items of a list in which half of a surrogate pair is looked for
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -79,9 +80,11 @@ def _media_type(request: Request) -> str:
 
 def _half_pair(body: bytes) -> str:
     """A message that names the field with half of a surrogate pair; empty without one."""
+    if b"\\ud" not in body.lower():
+        return ""
     with suppress(ValueError, TypeError, RecursionError):
         for name, value in dict(json.loads(body)).items():
-            for number, one in enumerate(value if isinstance(value, list) else [value], start=1):
+            for number, one in enumerate(value[:MOST_LOOKED_AT] if isinstance(value, list) else [value], start=1):
                 if not is_unicode(json.dumps([name, one], ensure_ascii=False)):
                     item = f"item {number} " if isinstance(value, list) else ""
                     return f"{clipped(ascii(name)[1:-1])}: {item}{HALF_PAIR}"

@@ -23,7 +23,7 @@ MOST_TERMS = 1000  # of a glossary
 
 
 def _texts(given: Any) -> Any:
-    """Raises ValueError for no text, and at the first item that is none; pydantic would collect all of a million."""
+    """Raises ValueError for no text, and at the first item that is none; pydantic would collect a million errors."""
     if given in ("", []):
         raise ValueError("is empty")
     if isinstance(given, list):
@@ -34,8 +34,9 @@ def _texts(given: Any) -> Any:
 
 
 def _few_terms(given: Any) -> Any:
-    if isinstance(given, dict) and len(given) > MOST_TERMS:
-        raise ValueError(f"{len(given)} terms, the limit is {MOST_TERMS}")
+    count = given.count("\n") if isinstance(given, str) else len(given) if isinstance(given, dict) else 0
+    if count > MOST_TERMS:
+        raise ValueError(f"{count} terms, the limit is {MOST_TERMS}")
     return given
 
 

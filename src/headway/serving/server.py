@@ -9,7 +9,8 @@ import socket
 import sys
 import time
 from collections import Counter
-from ipaddress import ip_address, ip_network
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -25,6 +26,7 @@ from headway.serving.logs import LogWriter, places
 from headway.serving.service import Service
 
 log = logging.getLogger("headway.server")
+Network = IPv4Network | IPv6Network
 
 HEAD_TIMEOUT = 10.0  # seconds until the head of a request must have come
 BACKLOG = 2048  # connections that may wait to be accepted
@@ -32,7 +34,8 @@ ACCEPTED_AT_ONCE = 64  # connections that the event loop accepts in one go, doin
 KEEP_ALIVE = 15  # seconds that a connection may wait for its next request
 STALL, SLOWEST = 15, 1000  # seconds between checks, and bytes per second of an answer that a client must read
 SHARES = 4  # an address has at most 1/SHARES of the connections
-SPARE_FILES = 64  # that stay free for everything but connections
+MOST_CONNECTIONS = 8192
+SPARE_FILES = 64 + 3 * ACCEPTED_AT_ONCE  # for everything else, and for connections that are about to be refused
 TELL_EVERY = 60.0  # seconds between lines of the log about the same trouble
 SWITCH = 0.001  # seconds until a thread of the model yields; Python's 5 ms add up with every system call
 DRAINING = 1.0  # seconds from SIGTERM, seen at /ready, to the last new connection
@@ -52,14 +55,14 @@ def bind(host: str, port: int) -> socket.socket:
     return taken
 
 
-def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
-    """Answers requests until SIGTERM or Ctrl-C, trusting X-Forwarded-For from `proxies`: addresses with commas."""
+def serve(service: Service, taken: socket.socket, proxies: Sequence[Network] = ()) -> None:
+    """Answers requests until SIGTERM or Ctrl-C, trusting X-Forwarded-For from `proxies`."""
     writer = LogWriter(service.metrics.dropped.inc)
     for name, level in (("headway", logging.INFO), ("uvicorn", logging.WARNING), ("asyncio", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [writer], False
         logger.setLevel(level)
-    PromptProtocol.connections = Connections(service.metrics, proxies)
+    PromptProtocol.counted = Connections(service.metrics, proxies)
     sys.setswitchinterval(SWITCH)
     config = uvicorn.Config(
         make_app(service),
@@ -71,18 +74,15 @@ def serve(service: Service, taken: socket.socket, proxies: str = "") -> None:
         access_log=False,
         server_header=False,
         proxy_headers=bool(proxies),
-        forwarded_allow_ips=proxies or None,
+        forwarded_allow_ips=[*map(str, proxies)],
         backlog=ACCEPTED_AT_ONCE,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=LARGEST_HEAD,
     )
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when all is done
-        signal.signal(ending, lambda *_: os._exit(0))  # even if a call of the model never returns
-    try:
-        GracefulServer(config, service).run([taken])
-    finally:
-        writer.stop()
+        signal.signal(ending, lambda *_: (writer.stop(), os._exit(0)))  # even if a call of the model never returns
+    GracefulServer(config, service).run([taken])
 
 
 def _log_defect(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -124,29 +124,27 @@ class GracefulServer(uvicorn.Server):
 
 
 class Connections:
-    """Those that are open, counted by address."""
+    """Open connections, counted by address."""
 
-    def __init__(self, metrics: Metrics, proxies: str) -> None:
-        """proxies: addresses or networks with commas, whose connections are those of many clients; `*`: all."""
-        self._metrics = metrics
+    def __init__(self, metrics: Metrics, proxies: Sequence[Network]) -> None:
+        """proxies: addresses whose connections are those of many clients."""
+        self._metrics, self._proxies = metrics, proxies
         self._open: Counter[str] = Counter()
-        self._most = _most_files() - SPARE_FILES
+        self._most = min(MOST_CONNECTIONS, _most_files() - SPARE_FILES)
         self._told = -math.inf
-        names = [one.strip() for one in proxies.split(",") if one.strip()]
-        self._trusts_all = "*" in names
-        self._trusted = [ip_network(one, strict=False) for one in names if one != "*" and _is_network(one)]
 
     def enter(self, address: str) -> bool:
         """Whether another connection of the address may be used; then it must `leave`."""
-        if self._open.total() >= self._most:
+        free, name = self._most - self._open.total(), network_of(address)
+        if free <= 0:
             reason = "too many connections"
             if time.monotonic() - self._told > TELL_EVERY:
                 self._told = time.monotonic()
                 log.warning(reason, extra={"fields": {"open": self._open.total()}})
-        elif self._open[network_of(address)] >= self._most // SHARES and not self._is_trusted(address):
+        elif self._open[name] >= max(1, min(self._most // SHARES, free)) and not self._is_proxy(address):
             reason = "too many of an address"
         else:
-            self._open[network_of(address)] += 1
+            self._open[name] += 1
             return True
         self._metrics.refused.labels(reason).inc()
         return False
@@ -162,8 +160,8 @@ class Connections:
         if not self._open[name]:
             del self._open[name]
 
-    def _is_trusted(self, address: str) -> bool:
-        return self._trusts_all or any(ip_address(address) in one for one in self._trusted)
+    def _is_proxy(self, address: str) -> bool:
+        return any(ip_address(address) in one for one in self._proxies)
 
 
 class MeteredTransport:
@@ -193,14 +191,14 @@ class MeteredTransport:
 class PromptProtocol(H11Protocol):
     """Closes connections of slow clients, and refuses other protocols than HTTP in JSON."""
 
-    connections: ClassVar[Connections]
+    counted: ClassVar[Connections]
     _is_open = False
     _waiting: asyncio.TimerHandle | None = None
     _stalling: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         address, *_ = transport.get_extra_info("peername") or [""]
-        if not self.connections.enter(address):
+        if not self.counted.enter(address):
             transport.abort()
             return
         self._is_open, self._address = True, address
@@ -222,7 +220,7 @@ class PromptProtocol(H11Protocol):
         if not self._is_open:
             return
         self._is_open = False
-        self.connections.leave(self._address)
+        self.counted.leave(self._address)
         if self._stalling is not None:
             self._stalling.cancel()
         self._watch(ended=True)
@@ -234,7 +232,7 @@ class PromptProtocol(H11Protocol):
         for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
-        self.connections.note_refusal()
+        self.counted.note_refusal()
 
     def _check_reader(self, transport: MeteredTransport) -> None:
         if transport.has_stalled():
@@ -252,12 +250,19 @@ class PromptProtocol(H11Protocol):
             self._waiting = self.loop.call_later(HEAD_TIMEOUT, self.transport.abort)
 
 
-def _is_network(name: str) -> bool:
-    try:
-        ip_network(name, strict=False)
-    except ValueError:
-        return False
-    return True
+def parse_proxies(names: str) -> list[Network]:
+    """The networks of addresses and networks with commas between them, each also as IPv6 has it; `*`: all. Raises
+    UserError."""
+    found: list[Network] = []
+    for name in filter(None, map(str.strip, names.split(","))):
+        try:
+            every = ("0.0.0.0/0", "::/0") if name == "*" else (name,)
+            networks = [ip_network(one, strict=False) for one in every]
+        except ValueError:
+            raise UserError(f"--trusted-proxy {name}: must be an address, or a network such as 10.0.0.0/8") from None
+        mapped = (f"::ffff:{one.network_address}/{96 + one.prefixlen}" for one in networks if one.version == 4)
+        found += [*networks, *map(ip_network, mapped)]
+    return found
 
 
 def _most_files() -> int:

@@ -1,4 +1,4 @@
-"""The server without HTTP: language detection, translation of documents with a cache, inspection and alignment."""
+"""The server without HTTP, between its routes and the batcher: language detection, documents, cache, inspection."""
 
 import asyncio
 import logging
@@ -8,9 +8,10 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from starlette.exceptions import HTTPException
 
@@ -65,13 +66,13 @@ class Search:
     translator: Translator
     beam_size: int
     n_best: int
-    glossary: Glossary | None = None
+    glossary: Glossary | None = field(default=None, hash=False)  # it may be long, and each request has its own
     confidence: bool = False
     alignments: bool = False
 
 
 CacheKey = tuple[str, Search, str]
-"""Whose answer it is, and what was asked."""
+"""The owner of an answer, and what was asked."""
 
 
 class LatestCache:
@@ -114,9 +115,15 @@ class SideThread:
             if self._clients.total() >= MOST_CALLS:
                 raise QueueFullError
             self._clients[client] += 1
-        call = self.pool.submit(function, *arguments)
+        work = [partial(function, *arguments)]
+        call = self.pool.submit(lambda: work[0]())  # noqa: PLW0108  # so that the pool doesn't keep the arguments
         call.add_done_callback(lambda _: self._leave(client))  # it may run longer than its request
-        return await asyncio.wrap_future(call)
+        try:
+            return await asyncio.wrap_future(call)
+        except asyncio.CancelledError:
+            if call.cancel():
+                work.clear()  # the pool keeps the call until its turn comes
+            raise
 
     def _leave(self, client: str) -> None:
         with self._lock:
@@ -146,6 +153,7 @@ class Service:
         self.metrics = Metrics(lambda: self._batcher.waiting)
         self._cache = LatestCache(settings.cache_size)
         self._text_thread = ThreadPoolExecutor(1, "text")
+        self._text_turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of each client
         self.inspecting, self.aligning = SideThread("inspect"), SideThread("align")
 
     @property
@@ -167,11 +175,12 @@ class Service:
         return_freed_memory()
 
     async def choose(
-        self, wanted: TranslateRequest | InspectRequest | AlignRequest, texts: Sequence[str]
+        self, wanted: TranslateRequest | InspectRequest | AlignRequest, texts: Sequence[str], client: str
     ) -> tuple[list[LanguagePair | None], list[Detected] | None]:
         """The pair for each text, None for one that stays as it is, and with `auto` the detected languages. A text in a
         language that isn't translated is refused, but stays as it is in a list. Raises UserError."""
-        if same_language(wanted.source, [wanted.target]) and same_language(wanted.target, self.pairs.codes):
+        own = same_language(wanted.source, self.pairs.codes)
+        if own and same_language(own, [wanted.target]) and not same_language(own, self.pairs.targets(own)):
             return [None] * len(texts), None
         target = same_language(wanted.target, self.pairs.targets())
         if target is None:
@@ -183,7 +192,8 @@ class Service:
                 raise UserError(f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
             return [pair] * len(texts), None
         chosen, detected = [], []
-        for found in await self.detect(texts, wanted.format if isinstance(wanted, TranslateRequest) else "text"):
+        format_: TextFormat = wanted.format if isinstance(wanted, TranslateRequest) else "text"
+        for found in await self.detect(texts, client, format_):
             try:
                 best, pair = _judged(found, self.pairs, target)
             except UserError as error:
@@ -224,22 +234,31 @@ class Service:
             beam = _beam_size(wanted, pair)
             return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
 
-        documents = await self._text_work(lambda: [parsed(*one) for one in texts], at_once=is_short)
+        def all_parsed() -> list[Document]:
+            found, count, most = list[Document](), 0, self.settings.max_sentences // n_best
+            for one in texts:
+                found.append(parsed(*one))
+                count += sum(max(1, len(sentence.runs)) for sentence in found[-1].sentences)
+                if count > most:
+                    others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
+                    raise UserError(f"q: more than {most:,} sentences or words between tags in one request{others}")
+            return found
+
+        documents = await self._text_work(client, all_parsed, at_once=is_short)
         pending = PendingDocuments(documents, ["" if pair is None else pair.prefix for _, pair in texts])
-        most = self.settings.max_sentences
-        if (count := len(pending.wholes)) * n_best > most:
-            others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
-            raise UserError(f"q: {count:,} sentences in one request{others}; the limit is {most // n_best:,}")
         found = await self._ask([*map(sentence, pending.wholes)], client)
-        await self._text_work(lambda: pending.take_wholes(found), at_once=is_short)
+        await self._text_work(client, lambda: pending.take_wholes(found), at_once=is_short)
         rest = await self._ask([*map(sentence, pending.runs)], client, admitted=True)
-        return await self._text_work(lambda: pending.joined(rest, n_best), at_once=is_short)
+        return await self._text_work(client, lambda: pending.joined(rest, n_best), at_once=is_short)
 
-    async def detect(self, texts: Sequence[str], format_: TextFormat = "text") -> list[list[Detected] | None]:
+    async def detect(
+        self, texts: Sequence[str], client: str, format_: TextFormat = "text"
+    ) -> list[list[Detected] | None]:
         """The possible languages of each text, among those of the models; None for a text without words."""
-        return await self._text_work(lambda: [detect(_words(text, format_), self.pairs.codes) for text in texts])
+        codes = self.pairs.codes
+        return await self._text_work(client, lambda: [detect(_words(text, format_), codes) for text in texts])
 
-    async def detect_among_all(self, texts: Sequence[str]) -> list[Detected]:
+    async def detect_among_all(self, texts: Sequence[str], client: str) -> list[Detected]:
         """The languages of the models by their mean confidence over the texts, of all languages; most likely first."""
 
         def found() -> list[Detected]:
@@ -250,7 +269,7 @@ class Service:
             every = [Detected(code, round(value, 1)) for code, value in confidences.items()]
             return sorted(every, key=lambda one: -one.confidence)
 
-        return await self._text_work(found)
+        return await self._text_work(client, found)
 
     def close(self) -> None:
         self._batcher.close()
@@ -294,9 +313,14 @@ class Service:
         self.metrics.failed_calls.inc()
         log.error("a call of the model has failed; its sentences are tried one by one", extra={"fields": places(error)})
 
-    async def _text_work(self, function: Callable[[], Result], *, at_once: bool = False) -> Result:
-        """Calls the function in the thread for text, or at once on the event loop."""
-        return function() if at_once else await asyncio.get_running_loop().run_in_executor(self._text_thread, function)
+    async def _text_work(self, client: str, function: Callable[[], Result], *, at_once: bool = False) -> Result:
+        """Calls the function in the thread for text, one of a client at a time, or at once on the event loop."""
+        if at_once:
+            return function()
+        turn = self._text_turns.get(client) or asyncio.Lock()
+        self._text_turns[client] = turn
+        async with turn:
+            return await asyncio.get_running_loop().run_in_executor(self._text_thread, function)
 
 
 def _beam_size(wanted: TranslateRequest, pair: LanguagePair) -> int:

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
             )  # as the umask says; safetensors makes files for the owner alone
             for file in temporary.rglob("*"):
                 if file.is_file():
-                    file.chmod(readable)
+                    with suppress(OSError):  # a file system without modes
+                        file.chmod(readable)
                 sync(file)
             sync(temporary)
             shutil.rmtree(old, ignore_errors=True)

@@ -56,16 +56,16 @@ def detect(words: str, candidates: Sequence[str]) -> list[Detected] | None:
 
 
 def among_all(words: str, found: Sequence[Detected]) -> list[Detected]:
-    """What `detect` found, each with its confidence among all languages of its script that lingua knows: 0 where an
+    """The languages that `detect` found, each with its confidence among all of its script that lingua knows: 0 where an
     unknown one is likelier than all that were found. Without lingua they stay as they are."""
     with suppress(ImportError):
-        return [Detected(one.language, round(one.confidence * _share(words, one, found), 1)) for one in found]
+        shares = {family: _share(words, family, found) for family in {script_family(one.language) for one in found}}
+        return [Detected(o.language, round(o.confidence * shares[script_family(o.language)], 1)) for o in found]
     return list(found)
 
 
-def _share(words: str, one: Detected, found: Sequence[Detected]) -> float:
+def _share(words: str, family: str, found: Sequence[Detected]) -> float:
     """The part of the script's languages that those found have. Raises ImportError without lingua."""
-    family = script_family(one.language)
     known = {lingua_language(other.language) for other in found if script_family(other.language) == family}
     every = _lingua_codes(family)
     if None in known or len(every) == 1:
