@@ -152,7 +152,7 @@ def test_idle_workers_share_what_is_there_whatever_was_before():
 
     async def work(batcher):
         for count in (60, 20):
-            await ask(batcher, [str(number) for number in range(count)])
+            await ask(batcher, [str(number) for number in range(count)], client="one")
 
     run(model, work, batch_size=64)
     assert [len(texts) for _, texts in model.calls] == [30, 30, 10, 10]
@@ -203,7 +203,7 @@ def test_the_oldest_goes_first_with_those_of_its_length():
 
 def test_a_call_is_bounded_in_characters():
     model = Model()
-    texts = [f"{number}" + "w" * 5000 for number in range(30)]
+    texts = [f"{number}" + "w" * 1000 for number in range(30)]
     for weight in (1, 5):
         model.calls.clear()
         run(model, lambda batcher: ask(batcher, texts), workers=1, batch_size=100, weight=lambda _, w=weight: w)
@@ -287,7 +287,7 @@ def test_no_client_takes_more_than_its_share_however_many_requests_it_sends():
         assert await other == ["gB"]
         found = await asyncio.gather(*asked, return_exceptions=True)
         assert [len(one) for one in found if isinstance(one, list)] == [20] * 9
-        assert not batcher._clients
+        assert not any(one.places or one.jobs for one in batcher._clients.values())
 
     run(model, work, workers=1, batch_size=4, queue=64, linger=0)
     called = [texts for _, texts in model.calls]
@@ -336,6 +336,30 @@ def test_clients_take_turns_by_what_they_were_served():
     run(model, work, workers=1, batch_size=1, queue=1000, linger=0)
     order = [group for group, _ in model.calls[1:]]
     assert order[:34].count("s") == 30
+
+
+def test_the_last_idle_worker_is_for_other_clients():
+    """One that fills all workers has them all only while it is alone."""
+    model = Model()
+
+    async def work(batcher):
+        model.go_on.clear()
+        many = asyncio.create_task(ask(batcher, [f"many {number}" for number in range(60)], client="many"))
+        await until(lambda: model.running == 2)
+        model.go_on.set()
+        await asyncio.sleep(0)
+        await ask(batcher, ["first"], client="other")
+        took = []
+        for number in range(5):
+            started = time.perf_counter()
+            await ask(batcher, [f"other {number}"], client="other")
+            took.append(time.perf_counter() - started)
+        assert max(took) < 0.15, "it never waits for a call to end"
+        assert not many.done()
+        await many
+
+    model.seconds = 0.1
+    run(model, work, workers=2, batch_size=2, linger=0)
 
 
 def test_requests_take_turns():

@@ -87,6 +87,17 @@ def test_a_wider_beam_must_earn_its_time(beams, chosen):
     assert all(f" with {beam}" in why for beam in beams)
 
 
+def test_a_student_searches_no_wider_than_its_teacher_needs():
+    """Its beam of 1 is enough, or the first that is, or none: then the best."""
+    pairs = UnseenText(["s"] * 1000, ["a b c d e"] * 1000, "13a")
+    scores = {size: choose_search(Scripted(), pairs, (size,))[1] for size in (1, 2)}
+    bleu = {size: float(re.search(r"sizes? ([\d.]+) with", text)[1]) for size, text in scores.items()}
+    for enough, beam in ((bleu[1] - 0.01, 1), (bleu[1] + 0.01, 2), (100.5, 8)):
+        options, why = choose_search(Scripted(), pairs, (1, 2, 4, 8), enough)
+        assert options["beam_size"] == beam
+        assert ("beside its teacher" in why) == (beam < 8)
+
+
 def test_the_figures_are_those_of_evaluate(run, files, monkeypatch):
     told = []
     finish(run, told.append, test=corpus(files))

@@ -34,6 +34,9 @@ from headway.translator.alignments import character_links
 from headway.translator.placing import Alignment, TagLayout, tag_pairs
 from headway.translator.translation import Translation
 
+MOST_TOKENS = 1280
+"""Tokens of a sentence, as often as hypotheses are kept of it, that the model gets at most; a longer one is split at a
+space. Bounds the time and the memory that one sentence takes."""
 TextFormat = Literal["text", "html"]
 Form = TypeVar("Form")
 _LINE_BREAKS = re.compile(r"((?:\r?\n|\u2029)+)")

@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
-from headway.documents.parsing import NBest, PendingDocuments, SentenceRequest, TextFormat, n_best_of, parse_document
+from headway.documents.parsing import (
+    MOST_TOKENS,
+    NBest,
+    PendingDocuments,
+    SentenceRequest,
+    TextFormat,
+    n_best_of,
+    parse_document,
+)
 from headway.errors import UserError
 from headway.text.characters import as_texts
 from headway.translator.glossary import Glossary
@@ -46,6 +54,7 @@ def translate_documents(
     width = translator.search_options(**search).beam_size
     if n_best > width and search.get("sample") is None:  # as a server widens it
         search = {**search, "beam_size": n_best}
+    most = MOST_TOKENS // max(width, n_best)
     documents, prefixes = [], []
     for text in as_texts(texts, "text"):
         tag, _ = translator.info.source_tokenizer.split_tag(text)
@@ -53,7 +62,9 @@ def translate_documents(
         body = text.partition(tag)[2].removeprefix(" ") if tag else text
         language = translator.info.source_language
         documents.append(
-            parse_document(body, format, language, lambda part, prefix=prefix: translator.is_readable(prefix + part))
+            parse_document(
+                body, format, language, lambda part, prefix=prefix: translator.is_readable(prefix + part, most)
+            )
         )
         prefixes.append(prefix)
 

@@ -4,13 +4,14 @@ Sentences wait in groups of the same options, each text once. When a worker is f
 with those of its group most like it in length: a worker's fair part of all that wait and run. Clients that were just
 answered are likely to ask again, so an idle worker waits a moment until its part is complete. Clients take turns by the
 characters that they were served, and the requests of a client by sentences; no client has more than its share of the
-places, however many requests it sends. Only the calls of the model run in threads, everything else on the event loop.
+places, however many requests it sends, nor all workers while others ask, too. Only the calls of the model run in
+threads, everything else on the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,9 +21,12 @@ from typing import Generic, TypeVar
 Group = TypeVar("Group", bound=Hashable)
 Answer = TypeVar("Answer")
 
-CHARACTERS_PER_BATCH = 81_920  # maximum in one call, with padding, times the weight: bounds its time and its memory
+CHARACTERS_PER_BATCH = 16_384  # maximum in one call, with padding, times the weight: bounds its time and its memory
 FEWEST_TO_SHARE = 8  # fewer sentences aren't divided among workers
 SHARES = 8  # a client has at most 1/SHARES of the places, and as many as are free; others follow as those go
+CALL_SECONDS = 0.25  # that a client's sentences of a call should take, as the last such call tells
+FIRST_PACE = 8_000.0  # characters by their weight in a second, for a client without such a call
+RECENT = 3.0  # seconds after which a client that has asked nothing doesn't count any more
 OVERHEAD = 20  # characters that take as long as a sentence does besides its own
 PATIENCE = 8  # lingers that an idle worker waits at most, while more sentences come or are likely to
 
@@ -33,10 +37,14 @@ class QueueFullError(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Client(Generic[Group, Answer]):
-    """A client with sentences that wait."""
+    """A client that waits or has asked of late."""
 
-    served: int  # characters by their weight, counted from those of the client whose turn it was when this one came
+    asked: float = 0.0  # the time of its latest request
+    served: float = (
+        0.0  # characters by their weight, counted from those of the client whose turn it was when this one came
+    )
     places: int = 0  # its sentences that wait for a worker
+    pace: float = FIRST_PACE  # characters by their weight that were translated in a second of its last call
     jobs: deque[_Job[Group, Answer]] = field(default_factory=deque)  # with sentences without a place
 
 
@@ -85,10 +93,10 @@ class Batcher(Generic[Group, Answer]):
         self._share = max(1, queue // SHARES)
         self._pool = ThreadPoolExecutor(workers, "model", initializer=initializer)
         self._items: dict[tuple[Group, str], _Item[Group, Answer]] = {}  # with a place, waiting for a worker
-        self._clients: dict[Hashable, _Client[Group, Answer]] = {}  # those with sentences that wait
+        self._clients: dict[Hashable, _Client[Group, Answer]] = {}  # the one that has asked last is last
         self._arrivals = count()
         self._turn = 0  # of the latest sentence that went; a new request begins with it
-        self._served = 0  # of the client of that sentence; a new client begins with it
+        self._served = 0.0  # by which clients are compared; one that didn't wait begins with it
         self._timer: asyncio.TimerHandle | None = None
         self._latest = 0.0  # latest time for the timer to ring
         self._started: dict[asyncio.Future[Sequence[Answer]], tuple[float, list[_Item[Group, Answer]]]] = {}
@@ -117,10 +125,13 @@ class Batcher(Generic[Group, Answer]):
         before. Cancelling the waiting task removes its sentences."""
         if not asked:
             return []
-        known = self._clients.get(client) or _Client[Group, Answer](self._served)
         if not admitted and self.is_full:
             raise QueueFullError
+        known = self._clients.pop(client, None) or _Client[Group, Answer]()
         self._clients[client] = known
+        known.asked = asyncio.get_running_loop().time()
+        if not known.places and not known.jobs:
+            known.served = max(known.served, self._served)
         done = asyncio.get_running_loop().create_future()
         job = _Job[Group, Answer](known, self._turn, iter(enumerate(asked)), len(asked), done)
         known.jobs.append(job)
@@ -141,9 +152,6 @@ class Batcher(Generic[Group, Answer]):
             self._place(known)
             self._wake()
             raise
-        finally:
-            if not known.places and not known.jobs and self._clients.get(client) is known:
-                del self._clients[client]
         return [job.answers[number] for number in range(job.size)]
 
     def warm_up(self, call: Callable[[], object]) -> None:
@@ -196,40 +204,64 @@ class Batcher(Generic[Group, Answer]):
             self._timer.cancel()
             self._timer = None
         loop = asyncio.get_running_loop()
-        while self._items and len(self._started) < self._workers:
-            batch = self._take()
+        while len(self._started) < self._workers and (waiting := self._served_now()):
+            batch = self._take(waiting)
             call = loop.run_in_executor(self._pool, self._translate, batch[0].group, [item.text for item in batch])
             self._started[call] = loop.time(), batch
             call.add_done_callback(self._finish)
 
-    def _take(self) -> list[_Item[Group, Answer]]:
+    def _served_now(self) -> list[_Item[Group, Answer]]:
+        """The sentences that may go to a worker. While several clients ask, the last idle worker is for others than the
+        client that has the rest of them."""
+        now, busy = asyncio.get_running_loop().time(), set[int]()
+        for name, client in list(self._clients.items()):
+            if client.asked > now - RECENT:
+                break
+            if not client.places and not client.jobs:
+                del self._clients[name]
+        if len(self._clients) > 1 and len(self._started) == self._workers - 1 > 0:
+            running = Counter(id(item.client) for _, batch in self._started.values() for item in batch)
+            busy = {client for client, count in running.items() if count > running.total() / 2}
+        return [item for item in self._items.values() if id(item.client) not in busy]
+
+    def _take(self, waiting: Sequence[_Item[Group, Answer]]) -> list[_Item[Group, Answer]]:
         """The next batch: the sentence whose turn it is, and those of its group of similar length. Others get their
         places."""
-        head = min(self._items.values(), key=lambda one: (one.client.served, one.turn))
+        head = min(waiting, key=lambda one: (one.client.served, one.turn))
         self._turn, self._served = max(self._turn, head.turn[0]), max(self._served, head.client.served)
         idle = self._workers - len(self._started)
         most = min(self._batch_size, max(FEWEST_TO_SHARE, min(self._fair_part(), -(-self.waiting // idle))))
         batch, longest, weight = [head], len(head.text), self._weight(head.group)
-        group = [item for item in self._items.values() if item.group == head.group]
+        works = Counter({id(head.client): self._work(head)})  # of each client
+        group = [item for item in waiting if item.group == head.group]
         for item in sorted(group, key=lambda one: (abs(len(one.text) - len(head.text)), one.turn)):
             longest = max(longest, len(item.text))
             if head.alone or len(batch) >= most or longest * (len(batch) + 1) * weight > CHARACTERS_PER_BATCH:
                 break
-            if item is not head and not item.alone:
+            own, work = works[id(item.client)], self._work(item)
+            if item is not head and not item.alone and (not own or own + work <= item.client.pace * CALL_SECONDS):
                 batch.append(item)
+                works[id(item.client)] += work
         for item in batch:
             del self._items[item.group, item.text]
-            work = weight * (OVERHEAD + len(item.text))
-            item.client.served += work
-            self._served += work // max(1, len(self._clients))  # as if all that wait were served alike
+            item.client.served += self._work(item)
             for job, _ in item.takers:
                 job.client.places -= 1
+        waiting_clients = len({id(item.client) for item in (*batch, *self._items.values())})
+        self._served += sum(works.values()) / waiting_clients  # as if all that wait were served alike
         for client in {id(job.client): job.client for item in batch for job, _ in item.takers}.values():
             self._place(client)
         return batch
 
+    def _work(self, item: _Item[Group, Answer]) -> int:
+        return self._weight(item.group) * (OVERHEAD + len(item.text))
+
     def _finish(self, call: asyncio.Future[Sequence[Answer]]) -> None:
-        _, batch = self._started.pop(call)
+        start, batch = self._started.pop(call)
+        seconds = max(asyncio.get_running_loop().time() - start, 1e-3)
+        head, works = batch[0].client, [*map(self._work, batch)]
+        if sum(work for item, work in zip(batch, works, strict=True) if item.client is head) > sum(works) / 2:
+            head.pace = sum(works) / seconds
         self._expected = _owed([*self._items.values(), *batch])
         error = QueueFullError() if call.cancelled() else call.exception()
         if error is None:

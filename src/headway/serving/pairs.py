@@ -39,9 +39,9 @@ class LanguagePair:
     examples: tuple[tuple[str, str], ...]  # sentences, without the prefix, and their translations by people
     validated: tuple[tuple[str, str], ...]  # validation pairs, to measure the importance of the model's heads
 
-    def is_readable(self, text: str) -> bool:
-        """Whether the model can read the whole text."""
-        return self.translator.is_readable(self.prefix + text)
+    def is_readable(self, text: str, most: int | None = None) -> bool:
+        """Whether the model can read the whole text, and it has at most `most` tokens."""
+        return self.translator.is_readable(self.prefix + text, most)
 
     def about(self) -> dict[str, Any]:
         """Facts about the direction for a page, with its possible analyses: none without torch."""

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from headway.devices import return_freed_memory
 from headway.documents.markup import blocks_of, elements_of
 from headway.documents.parsing import (
+    MOST_TOKENS,
     Document,
     NBest,
     PendingDocuments,
@@ -226,7 +227,8 @@ class Service:
         def parsed(text: str, pair: LanguagePair | None) -> Document:
             if pair is None:
                 return Document(wanted.format, [text])
-            return parse_document(text, wanted.format, pair.source, pair.is_readable)
+            most = MOST_TOKENS // _beam_size(wanted, pair)
+            return parse_document(text, wanted.format, pair.source, partial(pair.is_readable, most=most))
 
         def sentence(asked: SentenceRequest) -> tuple[Search, str]:
             pair = texts[asked.document][1]
@@ -235,15 +237,21 @@ class Service:
             return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
 
         def all_parsed() -> list[Document]:
-            found, count, most = list[Document](), 0, self.settings.max_sentences // n_best
+            found, count = list[Document](), 0
             for one in texts:
                 found.append(parsed(*one))
                 count += sum(max(1, len(sentence.runs)) for sentence in found[-1].sentences)
                 if count > most:
-                    others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
-                    raise UserError(f"q: more than {most:,} sentences or words between tags in one request{others}")
+                    raise too_many
             return found
 
+        most = self.settings.max_sentences // n_best
+        others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
+        too_many = UserError(f"q: more than {most:,} sentences or words between tags in one request{others}")
+        if wanted.format == "text" and sum(text.count("\n") for text, _ in texts) > most:
+            lines = sum(bool(line.strip()) for text, _ in texts for line in text.split("\n"))
+            if lines > most:  # each has a sentence, unless it has no words
+                raise too_many
         documents = await self._text_work(client, all_parsed, at_once=is_short)
         pending = PendingDocuments(documents, ["" if pair is None else pair.prefix for _, pair in texts])
         found = await self._ask([*map(sentence, pending.wholes)], client)

@@ -39,6 +39,8 @@ BEAMS = (1, 2, 4)
 PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0)
 LEAST_GAIN = 0.2
 """BLEU on validation that a beam must gain over one of half its size, which is nearly twice as fast."""
+WORTH_SPEED = 0.3
+"""BLEU on validation that a student, which is made for speed, may be worse than its teacher."""
 EXAMPLES = 10
 SIDES = ("source", "translation", "reference")
 TRIED = 32
@@ -87,7 +89,8 @@ def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
     if recipe.training.finish:
         held_out = [recipe.data.files_of(corpus) for corpus in recipe.data.held_out]
         test = held_out[0] if held_out else None
-        finish(run, tell, test=test, minutes=SHARE_OF_END * minutes, core=recipe.model.core)
+        teacher = recipe.data.distilled[0].teacher if recipe.data.distilled else None
+        finish(run, tell, test=test, teacher=teacher, minutes=SHARE_OF_END * minutes, core=recipe.model.core)
     elif (stored := load_model(folder := find_model(run), recipe.model.core)).int8 is None:
         judged = judge_int8(stored, *validation_pairs(folder), tell)
         if judged.int8 is not None:
@@ -99,12 +102,13 @@ def finish(
     tell: Tell,
     *,
     test: CorpusFiles | None = None,
+    teacher: Path | None = None,
     minutes: float = math.inf,
     core: str | None = None,
 ) -> None:
     """Measures the best model of a run and saves it in place with the results, once. Tells them, and the next commands.
-    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text. core: as
-    in `read_model`."""
+    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text. teacher:
+    model with which a student's search is compared. core: as in `read_model`."""
     folder = find_model(run)
     stored = load_model(folder, core)
     if HEADING in stored.card:
@@ -118,7 +122,11 @@ def finish(
     rows: dict[str, str] = {}
     if len(valid.sources) >= FEWEST:
         valid = valid.some(_affordable_pairs(translator, valid, 60 * minutes, max(BEAMS) * len(measured.sources)))
-        options, rows["search"] = choose_search(translator, valid, BEAMS)
+        enough = math.inf
+        if teacher is not None and teacher.exists():
+            taught = [one.text for one in Translator.load(teacher).translate(valid.sources)]
+            enough = score_translations(taught, *valid[1:]).bleu - WORTH_SPEED
+        options, rows["search"] = choose_search(translator, valid, BEAMS, enough)
         tell(f"search: {rows['search']}")
         stored = replace(stored, decoding={**stored.decoding, **options})
     else:
@@ -157,9 +165,12 @@ def _affordable_pairs(translator: Translator, pairs: UnseenText, seconds: float,
     return int(min(MOST, max(FEWEST, (seconds - each * others) / of_pair)))
 
 
-def choose_search(translator: Translator, pairs: UnseenText, beams: Sequence[int]) -> tuple[dict[str, Any], str]:
+def choose_search(
+    translator: Translator, pairs: UnseenText, beams: Sequence[int], enough: float = math.inf
+) -> tuple[dict[str, Any], str]:
     """The beam size and length penalty with the highest BLEU, as options and in words. Each beam is searched once, and
-    its hypotheses are ranked by each penalty. A beam must gain LEAST_GAIN over a smaller one."""
+    its hypotheses are ranked by each penalty. A beam must gain LEAST_GAIN over a smaller one; after one that has
+    `enough` BLEU no larger one is tried."""
     default = SearchOptions.length_penalty
     best, beam, alpha, scores = -math.inf, 1, default, []
     for size in beams:
@@ -172,6 +183,9 @@ def choose_search(translator: Translator, pairs: UnseenText, beams: Sequence[int
         scores.append(f"{bleu[penalty]:.2f} with {size}")
         if bleu[penalty] >= best + LEAST_GAIN:
             best, beam, alpha = bleu[penalty], size, penalty
+        if best >= enough:
+            scores[-1] += f", where {enough:.2f} is enough beside its teacher"
+            break
     why = f"validation BLEU by beam size {', '.join(scores)}, over {len(pairs.sources):,} pairs"
     return {"beam_size": beam, "length_penalty": alpha}, f"beam {beam}, length penalty {alpha:g}: {why}"
 
