@@ -259,7 +259,7 @@ async def soak(
             except TimeoutError:
                 continue
             statuses[answer.status] += 1
-            if answer.status == 503:
+            if answer.status in (429, 503):
                 await asyncio.sleep(float(answer.headers["retry-after"]))
         client.close()
 

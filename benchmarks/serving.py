@@ -150,7 +150,7 @@ class Bench:
             back = time.perf_counter() - end
         for client in clients:
             client.close()
-        refused = [answer.seconds for answer in answers if answer.status == 503]
+        refused = [answer.seconds for answer in answers if answer.status in (429, 503)]
         return {
             "statuses": dict(Counter(answer.status for answer in answers)),
             "slowest refusal, s": round(max(refused, default=0.0), 2),

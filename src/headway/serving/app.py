@@ -20,7 +20,7 @@ from headway import page
 from headway.errors import UserError
 from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
-from headway.languages import english_name, read_code
+from headway.languages import english_name, is_language, read_code
 from headway.serving import schemas
 from headway.serving.batcher import QueueFullError
 from headway.serving.clients import Client, Clients
@@ -105,7 +105,8 @@ def _add_insight(app: FastAPI, service: Service, clients: Clients) -> None:
     """Adds the routes that look into the model."""
     settings = service.settings
     described, example = _description(service.pairs)
-    about_record = described(schemas.InspectRequest, {**example, "arrays": "none"})
+    asked = {name: value for name, value in example.items() if name != "translation"}
+    about_record = described(schemas.InspectRequest, {**asked, "arrays": "none"})
 
     @app.post("/inspect", include_in_schema=settings.inspecting, **about_record)
     async def inspect(request: Request) -> Response:
@@ -236,7 +237,7 @@ async def admitted(request: Request, kind: type[Fields], clients: Clients) -> As
 def _named(code: str, locale: Locale | None = None) -> dict[str, str]:
     name = None
     with suppress(ValueError, UnknownLocaleError):
-        name = locale and Locale.parse(code.replace("_", "-"), sep="-").get_display_name(locale)
+        name = locale and is_language(code) and Locale.parse(code.replace("_", "-"), sep="-").get_display_name(locale)
     return {"code": code, "name": name or english_name(code)}
 
 
