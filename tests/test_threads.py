@@ -1,6 +1,7 @@
 """Commands use the cores that they may have; the files of cgroups are made up, as kernels write them."""
 
 import os
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -271,3 +272,29 @@ def test_a_server_has_a_worker_for_each_thread(monkeypatch):
     service.warm_up()  # one call in each worker
     service.close()
     assert len(translator.calls) == 3
+
+
+SLOW_TORCH = """
+import time
+time.sleep(0.5)
+def set_num_threads(count):
+    print(count)
+"""
+RACE = """
+import sys, threading, time
+from headway.threads import use_one_thread
+loading = threading.Thread(target=__import__, args=("torch",))
+loading.start()
+while "torch" not in sys.modules:
+    time.sleep(0.001)
+use_one_thread()
+loading.join()
+"""
+
+
+def test_a_thread_waits_while_another_loads_torch(tmp_path):
+    (tmp_path / "torch.py").write_text(SLOW_TORCH)
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    command = [sys.executable, "-c", RACE]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("1\n", "")

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from headway.errors import UserError
 
@@ -39,16 +40,25 @@ def use_threads(option: int | None = None) -> None:
         if not os.environ.get("OMP_NUM_THREADS"):
             processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # of one training, on this machine
             threads = max(1, min(threads, usable_cores()) // processes)
-    if (torch := sys.modules.get("torch")) is None:
+    if (torch := _loaded_torch()) is None:
         os.environ["OMP_NUM_THREADS"] = str(threads)  # torch follows it when it is loaded
     elif threads != torch.get_num_threads():
         torch.set_num_threads(threads)
 
 
+def _loaded_torch() -> Any:
+    """torch, if it is loaded; waits for another thread that is loading it. None otherwise."""
+    if sys.modules.get("torch") is None:
+        return None
+    import torch
+
+    return torch
+
+
 def use_one_thread() -> None:
     """Lets the calling thread compute alone, with torch too if it is loaded later."""
     _of_thread.count = 1
-    if (torch := sys.modules.get("torch")) is not None:
+    if (torch := _loaded_torch()) is not None:
         torch.set_num_threads(1)
 
 
@@ -57,7 +67,7 @@ def current_threads() -> int:
     `usable_cores`."""
     if (count := getattr(_of_thread, "count", None)) is not None:
         return count
-    if (torch := sys.modules.get("torch")) is not None:
+    if (torch := _loaded_torch()) is not None:
         return torch.get_num_threads()
     first, *_ = os.environ.get("OMP_NUM_THREADS", "").split(",")  # the others are of nested loops
     return int(first) if first.isdecimal() and int(first) else usable_cores()
