@@ -40,9 +40,7 @@ class _Client(Generic[Group, Answer]):
     """A client that waits or has asked of late."""
 
     asked: float = 0.0  # the time of its latest request
-    served: float = (
-        0.0  # characters by their weight, counted from those of the client whose turn it was when this one came
-    )
+    served: float = 0.0  # characters by their weight, beginning with the mean of others
     places: int = 0  # its sentences that wait for a worker
     pace: float = FIRST_PACE  # characters by their weight that were translated in a second of its last call
     jobs: deque[_Job[Group, Answer]] = field(default_factory=deque)  # with sentences without a place
