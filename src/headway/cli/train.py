@@ -104,8 +104,7 @@ def train(
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
     if (resume is not None) + bool(recipes) + any(texts.values()) != 1 or (source and pairs):
-        also = f" (given: {recipes[0]})" if recipes else ""
-        raise UserError(f"give one of: a RECIPE; PAIRS; --source and --target; --resume RUN{also}")
+        raise UserError(_one_of([*recipes, *map(str, pairs)], source=source, resume=resume))
     if finish and (resume is None or minutes is None):
         raise UserError("--finish ends a run that is there: give --resume RUN --minutes N --finish")
     if not any(texts.values()) and (fast or column or document or (minutes is not None and not finish)):
@@ -140,6 +139,13 @@ def train(
         tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
         tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
     return run
+
+
+def _one_of(names: list[str], **flags: object) -> str:
+    """The message for a command line that doesn't say, or says twice, what to train on."""
+    given = [*names, *(f"--{name}" for name, value in flags.items() if value)]
+    also = f" (given: {', '.join(given)})" if given else ""
+    return f"give one of: a RECIPE; PAIRS; --source and --target; --resume RUN{also}"
 
 
 def _of_recipe(argument: str, overrides: list[str], output: Path | None, *, may_resume: bool) -> tuple[Recipe, Path]:

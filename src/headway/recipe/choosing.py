@@ -237,9 +237,10 @@ def _choose_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, f
         stage: Document = {"name": name, **({"start": before} if before else {})}
         before_it = measured.seconds_before + (measured.seconds_of_teaching if name == "student" else 0)
         if before_it > share * seconds / 2:
+            missing = math.ceil((2 * before_it / share - seconds) / 6) / 10
             raise UserError(
-                f"stage {name} has about {share * seconds:.0f} of {seconds:.0f} seconds, and what comes before its "
-                f"first step takes {before_it:.0f}; give more --minutes"
+                f"stage {name} has about {max(0.0, share * seconds):.0f} seconds left, and what comes before its first "
+                f"step takes {before_it:.0f}; give more --minutes, at least {missing:.1f} more"
             )
         passes = {"risk": RISK_PASSES, "student": STEP_OF_STUDENT}.get(name, 1.0)
         training = _steps_for(measured, share * seconds - before_it, passes)
