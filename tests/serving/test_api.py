@@ -253,6 +253,9 @@ def test_requests_are_read_as_libretranslate_reads_them(serve):
     for alternatives in (2, "2", 2.0):
         found = server.translate("Hund", alternatives=alternatives)
         assert found["alternatives"] == ["2 Hund", "3 Hund"]
+    infinite = json.dumps(GOOD).replace("{", '{"alternatives": 1e400, ', 1)
+    refused = server.post("/translate", content=infinite, headers={"content-type": "application/json"})
+    assert (refused.status_code, refused.json()["error"].startswith("alternatives")) == (400, True)
     json_ = {"content": json.dumps(GOOD), "headers": {"content-type": "application/vnd.api+json"}}
     assert server.post("/translate", **json_).status_code == 200
     assert server.translate("Ein Hund", source="de", target="de") == {"translatedText": "Ein Hund"}

@@ -29,7 +29,7 @@ def serve(
         Path | None,
         Option(
             metavar="FILE",
-            help="File of keys, one per line, which may have limits of its own behind it, as --rate-limit has them; "
+            help="File of keys, one per line, each with limits of its own after it if you like, as in --rate-limit; "
             "requests without a valid key get 403.",
         ),
     ] = None,

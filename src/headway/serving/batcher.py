@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 
 CHARACTERS_PER_BATCH = 16_384  # maximum in one call, with padding, times the weight: bounds its time and its memory
 FEWEST_TO_SHARE = 8  # fewer sentences aren't divided among workers
-SHARES = 8  # a client has at most 1/SHARES of the places, and as many as are free; others follow as those go
+SHARES = 8  # a client has at most 1/SHARES of the places, and no more than are free; its others follow
 CALL_SECONDS = 0.25  # that a client's sentences of a call should take, as the last such call tells
 FIRST_PACE = 8_000.0  # characters by their weight in a second, for a client without such a call
 RECENT = 3.0  # seconds after which a client that has asked nothing doesn't count any more
@@ -202,13 +202,13 @@ class Batcher(Generic[Group, Answer]):
             self._timer.cancel()
             self._timer = None
         loop = asyncio.get_running_loop()
-        while len(self._started) < self._workers and (waiting := self._served_now()):
+        while len(self._started) < self._workers and (waiting := self._eligible()):
             batch = self._take(waiting)
             call = loop.run_in_executor(self._pool, self._translate, batch[0].group, [item.text for item in batch])
             self._started[call] = loop.time(), batch
             call.add_done_callback(self._finish)
 
-    def _served_now(self) -> list[_Item[Group, Answer]]:
+    def _eligible(self) -> list[_Item[Group, Answer]]:
         """The sentences that may go to a worker. While several clients ask, the last idle worker is for others than the
         client that has the rest of them."""
         now, busy = asyncio.get_running_loop().time(), set[int]()

@@ -65,9 +65,8 @@ class Clients:
     def admit(self, request: HTTPConnection, key: object = None) -> Client:
         """The client, charged with one unit. Raises HTTPException 429 over its limits, 403 without a known key, in body
         or head, if one is needed."""
-        digests = map(
-            _digest, (key if isinstance(key, str) else "", _bearer(request))
-        )  # each is compared with all keys, in constant time
+        digests = [_digest(key if isinstance(key, str) else ""), _digest(_bearer(request))]
+        # Each is compared with all keys, in constant time.
         known = next((one for one in digests if sum(hmac.compare_digest(one, key) for key in self._keys)), None)
         if known is None:
             client = Client(f"address {address_of(request)}", self._limits)

@@ -47,7 +47,7 @@ def _whole(given: Any) -> Any:
     """A number as LibreTranslate reads it, also as text or with a point."""
     try:
         return int(given) if isinstance(given, str | float) and int(given) == float(given) else given
-    except ValueError:
+    except (ValueError, OverflowError):  # of an infinite number
         return given
 
 

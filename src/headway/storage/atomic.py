@@ -32,9 +32,8 @@ def write_directory(path: Path, size: int = 0) -> Iterator[Path]:
         temporary.mkdir()
         try:
             yield temporary
-            readable = (
-                temporary.stat().st_mode & 0o666
-            )  # as the umask says; safetensors makes files for the owner alone
+            # Modes are as the umask says; safetensors makes files for their owner alone.
+            readable = temporary.stat().st_mode & 0o666
             for file in temporary.rglob("*"):
                 if file.is_file():
                     with suppress(OSError):  # a file system without modes
