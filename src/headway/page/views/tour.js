@@ -15,12 +15,15 @@ export function canTour({ arrays, attention }) {
 export function tourBar(glass, tour, go) {
   const { say } = glass;
   const stop = STOPS[tour.at];
-  const values = stop.answer(glass);
+  const known = stop.answer(glass);
   const answer = make("p", { class: "tour-answer", "aria-live": "polite" });
-  const show = (chosen = null) => {
+  const show = async (chosen = null) => {
     tour.open = true;
-    answer.replaceChildren(...verdict(chosen), ...termed(say, say(values.answer ?? `tour_${stop.name}_answer`, values)));
     reveal.hidden = true;
+    const found = stop.find ? await stop.find(glass, answer) : null;
+    if (found === undefined && glass.inspect) return; // the answer says why
+    const values = stop.find ? stop.answer(glass, found) : known;
+    answer.replaceChildren(...verdict(chosen), ...termed(say, say(values.answer ?? `tour_${stop.name}_answer`, values)));
   };
   let right = null;
   const reveal = make("div", { class: "reveal" });
@@ -42,8 +45,8 @@ export function tourBar(glass, tour, go) {
       make("span", { class: "quiet" }, say("tourStop", { number: tour.at + 1, count: STOPS.length })),
       make("span", { class: "tools" }, button("tourBack", "←", () => go(tour.at - 1), tour.at === 0), button("tourOn", "→", () => go(tour.at + 1), tour.at === STOPS.length - 1), button("tourEnd", "✕", () => go(null))),
     ),
-    make("p", {}, termed(say, say(`tour_${stop.name}_text`, values))),
-    make("p", { class: "predict" }, make("b", {}, `${say("tourPredict")} `), say(`tour_${stop.name}_question`, values)),
+    make("p", {}, termed(say, say(`tour_${stop.name}_text`, known))),
+    make("p", { class: "predict" }, make("b", {}, `${say("tourPredict")} `), say(`tour_${stop.name}_question`, known)),
     reveal,
     answer,
   );
