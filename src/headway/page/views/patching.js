@@ -26,17 +26,17 @@ export function patchingForm({ record, say }, ask) {
   return make("form", { class: "asking", submit }, make("label", { for: "glass-other" }, say("otherLabel")), input, make("button", { type: "submit" }, say("compute")));
 }
 
-/** The sentence with a number that is one more or less, then with two words in each other's place; at most NEAR. */
+/** The sentence with a number changed in its last digit, then with two words in each other's place, the longest first. */
 export function nearSentences(text) {
-  const other = (digits) => `${BigInt(digits) + (/^9+$/u.test(digits) ? -1n : 1n)}`.padStart(digits.length, "0");
-  const numbers = [...text.matchAll(/[0-9]+/gu)].map(({ 0: digits, index }) => text.slice(0, index) + other(digits) + text.slice(index + digits.length));
+  const changed = (digit) => (digit === "9" ? 8 : Number(digit) + 1);
+  const numbers = [...text.matchAll(/[0-9](?![0-9])/gu)].map(({ 0: digit, index }) => text.slice(0, index) + changed(digit) + text.slice(index + 1));
   const words = [...text.matchAll(/[\p{L}\p{M}'’]+/gu)].toSorted((one, two) => two[0].length - one[0].length);
-  const swaps = words.slice(1).flatMap((two, at) => {
+  const swaps = words.slice(1).map((two, at) => {
     const [first, last] = [words[at], two].toSorted((one, next) => one.index - next.index);
     const between = text.slice(first.index + first[0].length, last.index);
-    return [text.slice(0, first.index) + last[0] + between + first[0] + text.slice(last.index + last[0].length)];
+    return text.slice(0, first.index) + last[0] + between + first[0] + text.slice(last.index + last[0].length);
   });
-  return [...new Set([...numbers, ...swaps])].filter((one) => one !== text).slice(0, NEAR);
+  return [...numbers, ...swaps].filter((one, at, all) => one !== text && all.indexOf(one) === at).slice(0, NEAR);
 }
 
 export function patchingPart(glass, analyses) {
