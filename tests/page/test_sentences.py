@@ -16,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headway.insight import measure_heads
+from headway.page import document as document_module
 from headway.storage import Aligner
 from headway.translator import Translator
 from tests.page.decoding import decoded
@@ -375,6 +376,15 @@ def test_the_tour_answers_by_the_arrays(told):
         assert top["piece"].removeprefix("▁") in following["answer"]
         assert percents(following["answer"]) == percents(shown(top["probability"]))
     assert sinks == {True, False}
+
+
+def test_zeros_by_rounding_are_no_zeros(door, script, monkeypatch):
+    monkeypatch.setattr(document_module, "HALF_PRECISION_UP_TO", 0)
+    record = door.inspect("the cat sat on the mat")
+    [*_, widened, _] = script.ask({"record": record.to_dict(), "language": "en"})["tour"]
+    zeros = (record.arrays["encoder.layers.0.feed_forward.hidden"] == 0).mean()
+    assert widened["answer"].startswith("≤ ")
+    assert percents(widened["answer"])[0] >= 100 * zeros - 0.05
 
 
 def test_the_other_sentence_of_patching_is_another(script):

@@ -100,7 +100,7 @@ export const STOPS = [
     enter: (glass) => open(glass, "encoder feed_forward"),
     answer: ({ record, get }) => {
       const hidden = get("encoder.layers.0.feed_forward.hidden");
-      return { d_ff: record.model.config.d_ff, zeros: hidden ? percent(shareOfZeros(hidden)) : "–" };
+      return { d_ff: record.model.config.d_ff, zeros: hidden ? shareOfZeros(hidden) : "–" };
     },
   },
   {

@@ -43,7 +43,7 @@ export const needsEnglish = {
   layerInput: "input",
   headNumber: "head {number}",
   patchingTitle: "Which state carries the word",
-  patchingText: "One state inside the model is replaced by that of another sentence. 1: the word becomes as likely as there. 0: nothing changes.",
+  patchingText: "One state inside the model is replaced by that of another sentence. 1: the logits of the two words differ as they do there. 0: nothing changes.",
   patched: "A state from {sentence} makes {other} likelier than {word} where its number is above {flips}.",
   curvesTitle: "Which of them to believe",
   curvesText: "The source is erased, first what a method holds for most needed. The faster the probability of the translation falls, the truer the method. It should at least beat a random order.",

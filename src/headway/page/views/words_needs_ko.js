@@ -43,7 +43,7 @@ export const needsKorean = {
   layerInput: "입력",
   headNumber: "{number}번 헤드",
   patchingTitle: "단어를 나르는 상태",
-  patchingText: "모델 안의 상태 하나를 다른 문장의 것으로 바꿔 넣습니다. 1은 그 문장에서만큼 확률이 높아진 것이고, 0은 달라지지 않은 것입니다.",
+  patchingText: "모델 안의 상태 하나를 다른 문장의 것으로 바꿔 넣습니다. 1은 두 단어의 로짓 차이가 그 문장에서와 같아진 것이고, 0은 달라지지 않은 것입니다.",
   patched: "{sentence} 문장의 상태를 넣어 값이 {flips}보다 커지면 {other} 토큰이 {word} 토큰보다 확률이 높아집니다.",
   curvesTitle: "어느 것을 믿을까",
   curvesText: "방법마다 가장 필요하다고 하는 원문 토큰부터 지웁니다. 번역의 확률이 빨리 떨어질수록 믿을 만한 방법이며, 적어도 무작위 순서보다는 나아야 합니다.",
