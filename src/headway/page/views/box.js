@@ -3,7 +3,7 @@
 import { addressOf, readAddress } from "./address.js";
 import { useTheme } from "./colours.js";
 import { ANALYSES } from "./analysed.js";
-import { make } from "./elements.js";
+import { make, whenDrawn } from "./elements.js";
 import { exactly } from "./exact.js";
 import { headsView } from "./heads.js";
 import { machineView } from "./machine.js";
@@ -101,8 +101,7 @@ function tourTo(state, at) {
   state.tour = at === null ? null : { at, open: false };
   if (at !== null) lastView = enterStop(state.glass, at);
   draw(state);
-  const scroll = () => state.place.querySelector(".panel:not(:has(.scene), [hidden]), .panel .scene, .view:not(:has(.panel))")?.scrollIntoView({ block: "start" });
-  requestAnimationFrame(() => requestAnimationFrame(scroll)); // when the pictures have their heights
+  whenDrawn(() => state.place.querySelector(".panel:not(:has(.scene), [hidden]), .panel .scene, .view:not(:has(.panel))")?.scrollIntoView({ block: "start" }));
   writeAddress(state);
 }
 
@@ -241,7 +240,7 @@ function views(state, glass) {
     if (glass.unanswered && name !== lastView) made.clear();
     glass.unanswered = false;
     lastView = name;
-    if (!made.has(name)) made.set(name, [name === "translate" ? null : make("p", { class: "lead" }, termed(say, say(`lead_${name}`))), VIEWS[name](glass)].filter((part) => part));
+    if (!made.has(name)) made.set(name, [["translate", "machine"].includes(name) ? null : make("p", { class: "lead" }, termed(say, say(`lead_${name}`))), VIEWS[name](glass)].filter((part) => part));
     tabs.forEach((tab, at) => {
       tab.setAttribute("aria-selected", `${names[at] === name}`);
       tab.tabIndex = names[at] === name ? 0 : -1;
