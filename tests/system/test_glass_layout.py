@@ -1,4 +1,4 @@
-"""What is seen without scrolling: the whole machine in one window, a score and its matrix, a block where it was tapped."""
+"""Seen without scrolling: the whole machine, a score with its matrix, and on a phone a block where it was tapped."""
 
 import pytest
 
@@ -12,7 +12,8 @@ OUTSIDE = """(selector) => [...document.querySelectorAll(selector)].filter((one)
 }).map((one) => one.textContent)"""
 """The texts of the elements that aren't wholly in the window."""
 SQUEEZED = """() => [...document.querySelectorAll(".block .name")].filter((one) =>
-  one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth || one.clientWidth < 30).map((one) => one.textContent)"""
+  one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth || one.clientWidth < 30
+).map((one) => one.textContent)"""
 """The names that their blocks have no room for."""
 
 
@@ -41,9 +42,8 @@ def test_a_score_and_its_matrix_are_seen_together(opened, document, language, wi
     window.view("machine")
     window.page.click(".decoder [data-place=cross]")
     window.page.wait_for_function("scrollY > 0")
-    assert (
-        window.page.evaluate(OUTSIDE, ".panel > header, .panel > .controls, .told-numbers, .scene canvas, .block") == []
-    )
+    parts = ".panel > header, .panel > .controls, .told-numbers, .scene canvas, .block"
+    assert window.page.evaluate(OUTSIDE, parts) == []
 
 
 def test_on_a_phone_a_block_opens_where_it_is_tapped(opened, document):

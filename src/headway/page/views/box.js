@@ -13,7 +13,7 @@ import { openNumbers } from "./numbers.js";
 import { stepsView } from "./steps.js";
 import { termed } from "./terms.js";
 import { visible } from "./tokens.js";
-import { enterStop, stopByKey, tourBar } from "./tour.js";
+import { enterStop, showStop, stopByKey, tourBar } from "./tour.js";
 import { translateView } from "./translate.js";
 import { tryNumbersView } from "./try_numbers.js";
 import { whatIfView } from "./what_if.js";
@@ -101,7 +101,7 @@ function tourTo(state, at) {
   state.tour = at === null ? null : { at, open: false };
   if (at !== null) lastView = enterStop(state.glass, at);
   draw(state);
-  whenDrawn(() => state.place.querySelector(".panel:not(:has(.scene), [hidden]), .panel .scene, .view:not(:has(.panel))")?.scrollIntoView({ block: "start" }));
+  whenDrawn(() => showStop(state.place, at));
   writeAddress(state);
 }
 
@@ -135,9 +135,9 @@ function draw(state, arriving = false) {
   else delete state.root.dataset.theme;
   document.documentElement.style.fontSize = state.presenting ? PRESENTED : "";
   const turn = { draw: () => draw(state), tourTo: (at) => tourTo(state, at) };
-  const parts = [masthead(state, glass, turn), ...views(state, glass)];
-  if (state.tour) parts.push(tourBar(glass, state.tour, turn.tourTo));
-  state.place.replaceChildren(...parts);
+  const shown = views(state, glass);
+  const tour = state.tour ? [tourBar(glass, state.tour, turn.tourTo)] : [];
+  state.place.replaceChildren(masthead(state, glass, turn), ...tour, ...shown);
   focus();
   if (arriving) state.news.textContent = glass.say("arrived", { text: visible(state.record.target.text) });
 }

@@ -8,7 +8,7 @@ const BETWEEN = 84; // the way from the scores to the weights
 const TITLE = 26;
 const LARGEST_CELL = 28;
 const SMALL = 8; // numbers of a row; of such matrices the numbers are written
-const NUMBER = { width: 62, height: 30 };
+const NUMBER = { width: 62, least: 18, height: 30 };
 const WIDE = 760;
 const LOWEST_CELL = 6;
 
@@ -26,11 +26,12 @@ export function sceneLayout(sizes, room, tall, rowNames, columnNames) {
   const numbers = small ? Math.min(NUMBER.width, space / (wide ? 2 * m + d + v : m + Math.max(d, v))) : null;
   const [queryWidth, valueWidth] = small ? [numbers, numbers] : [side / d, side / v];
   const most = wide ? Math.min(130, tall / 4) : 130;
-  const keyHeight = small ? NUMBER.height : Math.min(Math.max(60, 4 * d), most) / d;
-  const valueHeight = small ? NUMBER.height : Math.min(14, Math.max(3, most / m));
+  const written = wide ? Math.min(NUMBER.height, Math.max(NUMBER.least, (tall - 2 * TITLE - above - GAP) / (Math.max(d, m) + n))) : NUMBER.height;
+  const keyHeight = small ? written : Math.min(Math.max(60, 4 * d), most) / d;
+  const valueHeight = small ? written : Math.min(14, Math.max(3, most / m));
   const head = TITLE + Math.max(above + d * keyHeight, m * valueHeight) + GAP;
   const across = small ? numbers : Math.min(LARGEST_CELL, (space / groups - side) / m);
-  const down = small ? NUMBER.height : wide ? Math.min(across, Math.max(LOWEST_CELL, (tall - head - TITLE) / n)) : across;
+  const down = small ? written : wide ? Math.min(across, Math.max(LOWEST_CELL, (tall - head - TITLE) / n)) : across;
   const cell = { width: across, height: down };
   const part = (left, top, width, height, rows, columns) => ({ left, top, width, height, rows, columns });
   const first = names + d * queryWidth + GAP;
