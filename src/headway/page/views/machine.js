@@ -10,7 +10,7 @@ import { refreshStrips, tile, tokenTile } from "./tiles.js";
 import { brief, languageOf, pieceTexts, readTexts } from "./tokens.js";
 import { drawWires } from "./wires.js";
 
-const NARROW = window.matchMedia("(max-width: 48rem)"); // as in machine.css: there the blocks stand one below the other
+const isNarrow = () => window.matchMedia("(max-width: 48rem)").matches; // as in machine.css: there the blocks stand one below the other
 
 export function machineView(glass) {
   const { record, say, languageName } = glass;
@@ -28,13 +28,13 @@ export function machineView(glass) {
   };
   /** Puts the panel below both stacks, or, on a narrow screen, below its own block. */
   const place = () => {
-    const before = (NARROW.matches && blocks.find(({ name }) => name === state.block)?.element) || machine.firstChild;
+    const before = (isNarrow() && blocks.find(({ name }) => name === state.block)?.element) || machine.firstChild;
     if (before.nextSibling !== panel) before.after(panel); // who is in it stays there
   };
   const turn = (name) => {
     state.block = state.block === name ? null : name;
     show();
-    const shown = NARROW.matches ? blocks.find((one) => one.name === name).element : machine;
+    const shown = isNarrow() ? blocks.find((one) => one.name === name).element : machine;
     if (state.block) whenDrawn(() => shown.scrollIntoView());
   };
   const add = (stack, kind, title, sizes, about, look = kind) => {
