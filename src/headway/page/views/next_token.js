@@ -180,5 +180,5 @@ function slider(say, name, chosen, change) {
     input.setAttribute("aria-valuetext", text);
     output.textContent = text;
   };
-  return { element: make("label", { class: "slider" }, make("span", {}, say(name)), input, output), show };
+  return { element: make("label", { class: "slider" }, make("span", {}, say(`sampling_${name}`)), input, output), show };
 }

@@ -388,9 +388,9 @@ export const english = {
   // The next token by sampling
   samplingTitle: "The next token by sampling",
   samplingText: "The logits are divided by the temperature T: below 1 the likeliest tokens gain, above 1 the others. Top-k keeps the k likeliest tokens, top-p the likeliest until their probabilities add up to p. What is kept is scaled to sum to 1, and one token is drawn at random.",
-  temperature: "Temperature T",
-  topK: "Top-k",
-  topP: "Top-p",
+  sampling_temperature: "Temperature T",
+  sampling_topK: "Top-k",
+  sampling_topP: "Top-p",
   keepsAll: "all",
   samplingToken: "Token",
   samplingBefore: "Model",

@@ -388,9 +388,9 @@ export const korean = {
   // The next token by sampling
   samplingTitle: "샘플링으로 고르는 다음 토큰",
   samplingText: "로짓을 온도 T로 나눕니다. 1보다 낮으면 확률 높은 토큰이, 높으면 나머지 토큰이 유리해집니다. Top-k는 확률 높은 k개만, top-p는 확률의 합이 p에 이를 때까지 높은 순서로 남깁니다. 남은 확률을 합이 1이 되게 맞춘 뒤 토큰 하나를 무작위로 뽑습니다.",
-  temperature: "온도 T",
-  topK: "Top-k",
-  topP: "Top-p",
+  sampling_temperature: "온도 T",
+  sampling_topK: "상위 k개 (top-k)",
+  sampling_topP: "확률 합 p (top-p)",
   keepsAll: "모두",
   samplingToken: "토큰",
   samplingBefore: "모델",
