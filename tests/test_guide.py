@@ -160,12 +160,12 @@ def test_every_page_of_the_reference_is_listed():
 
 
 def test_links_of_the_site_that_lead_nowhere_are_named(tmp_path):
-    (tmp_path / "a.html").write_text(
-        '<h1 id="top"></h1><a href="b.html#x">1</a><a href="#top">2</a><a href="https://x/">3</a>'
-    )
-    (tmp_path / "b.html").write_text(
-        '<p id="y"></p><img src="none.svg"><a href="../outside.html">4</a><a href="a.html#top">5</a>'
-    )
+    pages = {
+        "a.html": '<h1 id="top"></h1><a href="b.html#x">1</a><a href="#top">2</a><a href="https://x/">3</a>',
+        "b.html": '<p id="y"></p><img src="none.svg"><a href="../outside.html">4</a><a href="a.html#top">5</a>',
+    }
+    for name, page in pages.items():
+        (tmp_path / name).write_text(page)
     command = [sys.executable, GUIDE / "check_links.py", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
