@@ -42,6 +42,7 @@ def demo(
     bound_spinning()
     from headway.corpora.dates import dates_corpus
     from headway.evaluation import alignment_error_rate, parse_pharaoh
+    from headway.page.watching import Watcher
     from headway.recipe.reading import load_recipe
     from headway.storage.atomic import write_directory
     from headway.training.run_directory import refuse_changes
@@ -63,7 +64,7 @@ def demo(
         with write_directory(data) as folder:
             corpus.write(folder)
         tell(f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {data}")
-    run_training(recipe, run, f"demo --output {output} --languages {languages}", threads)
+    run_training(recipe, run, f"demo --output {output} --languages {languages}", threads, Watcher())
     translator = Translator.load(run)
     sources, targets = (list(read_lines(data / f"test.{language}")) for language in (source, target))
     translations = translator.translate(sources)
@@ -75,7 +76,7 @@ def demo(
         error = alignment_error_rate(translator.align(sources, targets), known)
         typer.echo(f"Its attention links their words with an alignment error rate of {error:.1%}\n")
     _show_samples(translator, sources[:SAMPLES], translations)
-    _write_page(translator, sources, output / "page.html")
+    _write_page(translator, sources, run, output / "page.html")
     headway = program()
     typer.echo(
         f"\nTry next:\n"
@@ -98,13 +99,15 @@ def _show_samples(translator: Translator, sources: list[str], translations: list
     typer.echo(f"\n{title} reads there\n\n{draw_map(weights, *record.maps.labels('cross'))}")
 
 
-def _write_page(translator: Translator, sources: list[str], page: Path) -> None:
+def _write_page(translator: Translator, sources: list[str], run: Path, page: Path) -> None:
     """Writes a page in which the model runs by itself, or a notice if that fails."""
     from headway.page.export import export_web
+    from headway.page.training_file import read_training
 
     translator.domain = sources
+    shown = {"order": translator.word_order(), "training": read_training(run)}
     try:
-        export_web(translator.stored, page, examples=sources[:SAMPLES], order=translator.word_order())
+        export_web(translator.stored, page, examples=sources[:SAMPLES], **shown)
     except UserError as error:
         tell(f"notice: {page}: not written: {error}")
     else:
