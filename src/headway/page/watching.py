@@ -82,7 +82,7 @@ def _pair(translator: Translator, pairs: list[tuple[str, str]]) -> tuple[str, st
     config = translator.info.config
     heads = config.encoder_layers * config.num_heads
     heads += 2 * config.decoder_layers * (config.decoder_num_heads or config.num_heads)
-    most = math.isqrt(MOST_WEIGHTS // max(1, heads))
+    most = max(1, math.isqrt(MOST_WEIGHTS // max(1, heads)) - 1)  # without <eos>
     fitting = [
         (source, target)
         for source, target in pairs
