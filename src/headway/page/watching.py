@@ -45,7 +45,7 @@ class Watcher:
         step = run.progress.step
         if self._step is None and step:
             self._document = read_training(run.folder) or self._document
-        if step == self._step or run.last_step is None or step not in moments(run.last_step):
+        if run.last_step is None or run.ranks.count > 1 or step == self._step or step not in moments(run.last_step):
             return
         self._step = step
         with run.average.in_model() if run.average is not None else nullcontext():
