@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
-from typer.testing import CliRunner
 
-from headway.cli import app
 from headway.data.corpus import read_lines
 from headway.errors import UserError
 from headway.page import watching
@@ -17,7 +15,6 @@ from headway.storage import load_model
 from headway.training.loop import run_loop
 from headway.training.processes import Interrupted
 from headway.training.reporter import Reporter
-from headway.training.run_directory import write_recipe
 from headway.translator import Translator
 from tests.page.decoding import decoded
 from tests.training.test_loop import StopAfter, begin, finish, recipe, weights
@@ -162,27 +159,3 @@ def test_a_damaged_file_is_refused_by_name(tmp_path, text, complaint):
 
 def test_a_run_that_was_not_watched_has_none(tmp_path):
     assert read_training(tmp_path) is None
-
-
-def test_the_command_keeps_moments_if_asked_and_after_that_by_itself(files, tmp_path):
-    write_recipe(tmp_path, recipe(files, max_steps=4, validate_every=4, finish=False))
-    command = ["train", str(tmp_path / "recipe.yaml"), "--output"]
-    for folder, flags in (("plain", []), ("watched", ["--watch"])):
-        done = CliRunner().invoke(app, [*command, str(tmp_path / folder), *flags])
-        assert done.exit_code == 0, done.output
-    assert read_training(tmp_path / "plain") is None
-    steps = [0, 1, 2, 3, 4]
-    assert [one["step"] for one in read_training(tmp_path / "watched")["moments"]] == steps
-    again = ["train", "--resume", str(tmp_path / "watched"), "training.max_steps=5"]
-    assert CliRunner().invoke(app, again).exit_code == 0
-    assert [one["step"] for one in read_training(tmp_path / "watched")["moments"]] == [*steps, 5]
-
-
-def test_moments_need_a_last_step_and_one_process(files, tmp_path):
-    write_recipe(tmp_path, recipe(files, max_steps=None, max_minutes=1))
-    command = ["train", str(tmp_path / "recipe.yaml"), "--output", str(tmp_path / "run"), "--watch"]
-    for flags, complaint in (([], "training.max_steps"), (["--processes", "2"], "--processes")):
-        refused = CliRunner().invoke(app, [*command, *flags])
-        assert isinstance(refused.exception, UserError)
-        assert complaint in str(refused.exception)
-    assert not (tmp_path / "run").exists()

@@ -62,9 +62,6 @@ def train(
         bool, Option("--finish", help="With --resume and --minutes: let the learning rate fall to zero, and end.")
     ] = False,
     processes: Annotated[int, Option(min=1, max=256, help="Processes on this machine; on CPU each needs a core.")] = 1,
-    watch: Annotated[
-        bool, Option("--watch", help="Keep ten moments of the training for the page of `headway inspect`.")
-    ] = False,
     list_recipes: Annotated[bool, Option("--list", help="List the recipes that come with headway.")] = False,
     threads: options.Threads = None,
 ) -> Path:
@@ -128,15 +125,14 @@ def train(
         raise UserError("--resume goes on in its own run directory, so there is no --output")
     else:
         recipe, run = _resumed(resume, overrides, minutes, began, threads), resume
-    watcher = _watcher(recipe, run, processes, wanted=watch)
     if processes > 1 and not is_rank():
         from headway.training.processes import launch
 
-        ranks = ["train", "--resume", str(run), "--processes", str(processes)]
-        ranks += [] if threads is None else ["--threads", str(threads)]
-        raise typer.Exit(launch(ranks if any(texts.values()) else sys.argv[1:], processes))
-    again = f"train --resume {shlex.quote(str(run))}{f' --processes {processes}' if processes > 1 else ''}"
-    progress = run_training(recipe, run, again, threads, watcher)
+        again = ["train", "--resume", str(run), "--processes", str(processes)]
+        again += [] if threads is None else ["--threads", str(threads)]
+        raise typer.Exit(launch(again if any(texts.values()) else sys.argv[1:], processes))
+    many = f" --processes {processes}" if processes > 1 else ""
+    progress = run_training(recipe, run, f"train --resume {shlex.quote(str(run))}{many}", threads)
     if leads():
         stages = f"{len(recipe.stages)} stages, the last one of " if recipe.stages else ""
         steps = f"{stages}{progress.step:,} steps in {progress.all_minutes:.1f} minutes"
@@ -144,21 +140,6 @@ def train(
         tag = f">>{recipe.data.tags[0]}<< " if recipe.data.tags else ""
         tell(f"try: echo '{tag}a sentence' | {program()} translate {shlex.quote(str(run))}")
     return run
-
-
-def _watcher(recipe: Recipe, run: Path, processes: int, *, wanted: bool) -> Watch | None:
-    """Keeps moments of the training if that is wanted, or if the run has done so before. Raises UserError."""
-    from headway.page.training_file import TRAINING_FILE
-
-    if wanted and processes > 1:
-        raise UserError("--watch is for one process, not with --processes")
-    if wanted and not (recipe.training.max_steps or recipe.training.max_epochs or recipe.stages):
-        raise UserError("--watch needs to know the last step: give training.max_steps or training.max_epochs")
-    if not wanted and not any(run.rglob(TRAINING_FILE)):
-        return None
-    from headway.page.watching import Watcher
-
-    return Watcher()
 
 
 def _one_of(names: list[str], **flags: object) -> str:

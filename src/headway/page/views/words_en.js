@@ -385,6 +385,27 @@ export const english = {
   noBeam: "There is no beam in this record: the translation was written without a beam search, or by an engine that doesn't tell how it searched (CTranslate2).",
   givenNoBeam: "There is no beam in this record: the translation was given.",
 
+  // The next token by sampling
+  samplingTitle: "The next token by sampling",
+  samplingText: "The logits are divided by the temperature T: below 1 the likeliest tokens gain, above 1 the others. Top-k keeps the k likeliest tokens, top-p the likeliest until their probabilities add up to p. What is kept is scaled to sum to 1, and one token is drawn at random.",
+  sampling_temperature: "Temperature T",
+  sampling_topK: "Top-k",
+  sampling_topP: "Top-p",
+  keepsAll: "all",
+  samplingToken: "Token",
+  samplingBefore: "Model",
+  samplingAfter: "Sampling",
+  samplingDrawn: "Drawn",
+  samplingCut: "cut",
+  otherTokens: "{count} others",
+  samplingKept: "{kept} of {count} tokens can be drawn. Entropy: {bits} bits; the model's own: {before}. The mark on a bar is the model's probability.",
+  samplingReset: "Reset",
+  drawOne: "Draw one",
+  drawHundred: "Draw 100",
+  drawnOne: "Drawn: {token} ({total} in all)",
+  drawnMany: "{total} drawn in all",
+  anotherToken: "another token",
+
   // Edits: the view What if
   before: "Before",
   after: "After",

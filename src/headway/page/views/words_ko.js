@@ -385,6 +385,27 @@ export const korean = {
   noBeam: "이 기록에는 빔이 없습니다. 빔 탐색 없이 썼거나, 탐색 과정을 알려 주지 않는 엔진(CTranslate2)이 쓴 번역입니다.",
   givenNoBeam: "이 기록에는 빔이 없습니다. 번역문이 주어졌기 때문입니다.",
 
+  // The next token by sampling
+  samplingTitle: "샘플링으로 고르는 다음 토큰",
+  samplingText: "로짓을 온도 T로 나눕니다. 1보다 낮으면 확률 높은 토큰이, 높으면 나머지 토큰이 유리해집니다. Top-k는 확률 높은 k개만, top-p는 확률의 합이 p에 이를 때까지 높은 순서로 남깁니다. 남은 확률을 합이 1이 되게 맞춘 뒤 토큰 하나를 무작위로 뽑습니다.",
+  sampling_temperature: "온도 T",
+  sampling_topK: "상위 k개 (top-k)",
+  sampling_topP: "확률 합 p (top-p)",
+  keepsAll: "모두",
+  samplingToken: "토큰",
+  samplingBefore: "모델",
+  samplingAfter: "샘플링",
+  samplingDrawn: "뽑힌 수",
+  samplingCut: "제외",
+  otherTokens: "나머지 {count}개",
+  samplingKept: "뽑힐 수 있는 토큰: {count}개 가운데 {kept}개. 엔트로피: {bits}비트, 모델 자체는 {before}비트. 막대의 눈금은 모델의 확률입니다.",
+  samplingReset: "처음 값으로",
+  drawOne: "하나 뽑기",
+  drawHundred: "100개 뽑기",
+  drawnOne: "뽑힌 토큰: {token} (모두 {total}개)",
+  drawnMany: "모두 {total}개 뽑음",
+  anotherToken: "다른 토큰",
+
   // Edits: the view What if
   before: "전",
   after: "후",
