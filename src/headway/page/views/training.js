@@ -2,7 +2,7 @@
 
 import { headColour } from "./colours.js";
 import { columnsFor, make, sign } from "./elements.js";
-import { sentenceAbout, shortLabel, measureName } from "./head_labels.js";
+import { amount, measureName, sentenceAbout, shortLabel } from "./head_labels.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { decimal, matrixOf, openNumbers, percent, probability } from "./numbers.js";
 import { attentionLabels, brief, visible } from "./tokens.js";
@@ -162,7 +162,7 @@ function changesOf({ say }, before, now, changed) {
   }
   const items = changed.slice(0, LISTED).map((one) => {
     const [from, to] = [[before, one.from], [now, one.to]].map(([time, { kind, measures }]) => shortLabel(time, kind, measures));
-    const values = { head: nameOf(one), from, to, measure: measureName(say, one.kind, one.measure), was: percent(one.was), is: percent(one.is) };
+    const values = { head: nameOf(one), from, to, measure: measureName(say, one.kind, one.measure), was: amount(one.measure, one.was, say), is: amount(one.measure, one.is, say) };
     return make("li", {}, say("trainingChange", values));
   });
   if (changed.length > LISTED) items.push(make("li", {}, say("trainingMore", { count: changed.length - LISTED })));
