@@ -191,5 +191,6 @@ function largeHead(glass, now, { kind, layer, head }) {
   const title = say("trainingHead", { kind: say(`kind_${kind}`), layer: layer + 1, head: head + 1 });
   const matrix = matrixOf(now.get(nameOfWeights(now.record, kind, layer)), head);
   const picture = matrixPicture(glass, matrix, { label: say("matrixLabel", { title }), rowNames, columnNames, scale: head, square: true, cell: 30, told: (row, column) => `${row} → ${column}` });
-  return [make("h3", {}, title), make("p", {}, sentenceAbout(now, kind, now.record.attention[kind].measures[layer][head])), picture, make("p", { class: "quiet" }, say(`rows_${kind}`))];
+  const about = sentenceAbout(now, kind, now.record.attention[kind].measures[layer][head]).slice(0, 3); // the rule speaks of the heads view
+  return [make("h3", {}, title), make("p", {}, about), picture, make("p", { class: "quiet" }, say(`rows_${kind}`))];
 }

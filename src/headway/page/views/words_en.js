@@ -357,7 +357,7 @@ export const english = {
   does_control: "it looks at {token}, {share} of its attention; often that means: nothing to be found here.",
   does_favourite: "{share} of its attention, over all rows, goes to {favourite}.",
   does_spread: "no single favourite; it spreads its attention over several tokens (entropy {bits} bits).",
-  does_other: "it looks at few tokens (entropy {bits} bits), but by none of the rules below.",
+  does_other: "it looks at few tokens (entropy {bits} bits), but by none of the rules.",
   measuresTitle: "What this head does, measured",
   measuresText: "Each is a mean over the rows that have such a token. Entropy says how spread out the attention is: 0 bits is one token alone, 1 bit is like two tokens with one half each, {most} bits is all {count} alike.",
   historyTitle: "How this head came to be",
