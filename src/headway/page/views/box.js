@@ -70,6 +70,7 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
   if (state.address) followAddress(state, signal);
   draw(state);
   element.replaceChildren(state.root);
+  if (inspect && location.hash) writeAddress(state);
 }
 
 /** Reads the view from the address, and writes it there after whatever the reader does. */
@@ -214,6 +215,7 @@ function glassOf(state, arriving) {
       state.record = answer;
       state.asked.clear();
       draw(state, true);
+      writeAddress(state);
     },
 
     /** Makes a token stand out wherever it is a row: of "source", or of the steps of the "target". */

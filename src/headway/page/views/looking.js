@@ -36,7 +36,7 @@ export function lookingPicture(glass) {
       });
     }
     drawLines(lines, now ? linesOfWord(seen, words, now) : linesOfAll(seen, words), grows);
-    const told = now === null ? [make("p", {}, say("pairHint"))] : now.side === "target" ? ofTarget(glass, seen, now.number) : ofSource(glass, seen, now.number);
+    const told = now === null ? [make("p", { class: "hint" }, say("pairHint"))] : now.side === "target" ? ofTarget(glass, seen, now.number) : ofSource(glass, seen, now.number);
     sentence.replaceChildren(...(grows ? told.slice(0, 1) : told));
   };
   const player = playerOf({ words, state, look, play, sentence, say });
