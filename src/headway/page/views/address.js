@@ -7,10 +7,10 @@ import { comparedWith } from "./side_by_side.js";
 import { sourceAsItWas } from "./trying.js";
 import { chosenSwitches } from "./what_if.js";
 
-/** The state of the box as the part of an address after the #. */
-export function addressOf(glass, view, language) {
+/** The state of the box as the part of an address after the #. further: what it holds besides. */
+export function addressOf(glass, view, language, further = {}) {
   const { record, chosen } = glass;
-  const parts = { view, lang: language };
+  const parts = { view, lang: language, ...further };
   if (glass.inspect) Object.assign(parts, { text: sourceAsItWas(record) }, record.edits.length ? { edits: JSON.stringify(record.edits) } : {});
   if (view === "heads") {
     const { kind, chosen: head } = chosenHead(glass);

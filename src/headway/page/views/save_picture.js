@@ -6,7 +6,8 @@ import { visible } from "./tokens.js";
 
 /** The picture of a view; of the others all that it shows. */
 const PICTURES = { translate: ".looking", heads: ".compared:not(:empty), .large", steps: ".step-scene" };
-const [MARGIN, LINE, SIZE, SHARP, PATIENCE] = [16, 22, 14, 2, 600];
+const [MARGIN, LINE, SIZE, SHARP] = [16, 22, 14, 2];
+const [PATIENCE, TRIES] = [300, 20]; // milliseconds; a picture is painted a part at a time
 const FONT = "system-ui, NanumGothic, sans-serif";
 const WEIGHTS = [650, 400]; // of the sentence, and of the legend
 const INK = "#1d1c19";
@@ -19,12 +20,11 @@ export function pictureButton(state, { say }, draw) {
     if (theme === "dark" || (!theme && window.matchMedia("(prefers-color-scheme: dark)").matches)) {
       state.theme = "light";
       draw();
-      await new Promise((done) => setTimeout(done, PATIENCE)); // until all is painted
     }
     const view = state.root.dataset.view;
-    const panel = state.place.querySelector("[role=tabpanel]");
-    const picture = framed(shapesOf(panel.querySelector(PICTURES[view] ?? ".view")), [titleOf(state.record)], [say(`legend_${view}`)]);
-    const blob = kind === "svg" ? svgOf(picture) : await pngOf(picture);
+    const take = () => framed(shapesOf(state.place.querySelector("[role=tabpanel]").querySelector(PICTURES[view] ?? ".view")), [titleOf(state.record)], [say(`legend_${view}`)]);
+    const picture = state.theme === theme ? take() : await settled(take);
+    const blob = kind === "svg" ? new Blob([svgOf(picture)], { type: "image/svg+xml" }) : await pngOf(picture);
     if (state.theme !== theme) {
       state.theme = theme;
       draw();
@@ -41,9 +41,22 @@ export function pictureButton(state, { say }, draw) {
     }); // when the address holds what is shown
   const link = state.address ? make("button", { type: "button", click: copy }, say("copyLink")) : null;
   const buttons = ["svg", "png"].map((kind) => make("button", { type: "button", click: save(kind) }, kind.toUpperCase()));
-  const menu = make("details", { class: "about saving" }, make("summary", { "aria-label": say("keepPicture"), title: say("keepPicture") }, "⤓"), make("p", { class: "lead" }, say("savePicture"), ...buttons, link, note));
+  const menu = make("details", { class: "saving" }, make("summary", { "aria-label": say("keepPicture"), title: say("keepPicture") }, "⤓"), make("p", { class: "lead" }, say("savePicture"), ...buttons, link, note));
   menu.addEventListener("keydown", (event) => event.key === "Escape" && (menu.open = false));
   return menu;
+}
+
+/** What take() gives when all is painted: when it gives the same again. */
+async function settled(take) {
+  let [picture, before] = [null, null];
+  for (let tries = 0; tries < TRIES; tries++) {
+    await new Promise((done) => setTimeout(done, PATIENCE));
+    picture = take();
+    const now = svgOf(picture);
+    if (now === before) break;
+    before = now;
+  }
+  return picture;
 }
 
 function titleOf({ source, target }) {
@@ -77,14 +90,13 @@ function svgOf({ width, height, shift, shapes, around }) {
     makeSvg("g", { transform: `translate(${shift.join(" ")})` }, shapes.map(elementOf)),
     around.map(elementOf),
   );
-  const text = new XMLSerializer().serializeToString(image).replaceAll("<image data-href=", "<image href="); // in the page it would be loaded
-  return new Blob([text], { type: "image/svg+xml" });
+  return new XMLSerializer().serializeToString(image).replaceAll("<image data-href=", "<image href="); // in the page it would be loaded
 }
 
 function elementOf(shape) {
   const opacity = shape.alpha < 1 ? shape.alpha : null;
   const { kind, fill, x, y, width, height } = shape;
-  if (kind === "image") return makeSvg("image", { "data-href": shape.canvas.toDataURL(), x, y, width, height, opacity, preserveAspectRatio: "none" });
+  if (kind === "image") return makeSvg("image", { "data-href": shape.canvas.toDataURL(), x, y, width, height, opacity, preserveAspectRatio: "none", "image-rendering": shape.pixels ? "pixelated" : null });
   if (kind === "path") {
     const transform = shape.matrix ? `matrix(${shape.matrix.join(" ")})` : null;
     return makeSvg("path", { d: shape.d, transform, fill: fill ?? "none", stroke: shape.stroke, "stroke-width": shape.stroke && shape.strokeWidth, "stroke-dasharray": shape.dash, opacity });
@@ -109,6 +121,7 @@ function paint(context, shape) {
   context.save();
   context.globalAlpha = shape.alpha;
   const { kind, fill, x, y, width, height } = shape;
+  context.imageSmoothingEnabled = !shape.pixels;
   if (kind === "image") context.drawImage(shape.canvas, x, y, width, height);
   else if (kind === "path") {
     if (shape.matrix) context.transform(...shape.matrix);

@@ -1,10 +1,11 @@
 // What an element shows, as shapes with all styles in them: boxes, texts, paths and images, in the order of painting.
 
-const LEFT_OUT = ".unseen, input, select, textarea, form, .player, .play, .step-bars > button, .hint";
+const LEFT_OUT = ".unseen, input, select, textarea, form, label.select, button.primary, .player, .play, .step-bars > button, .hint";
 const colours = new Map();
 
 /** -> {width, height, shapes}: {kind: "path", d, matrix, fill, stroke, strokeWidth, dash, alpha}, {kind: "text", text, x, y, width,
- * size, font, fill, alpha, direction} or {kind: "image", canvas, x, y, width, height, alpha}; colours are #rrggbb or null. */
+ * size, font, fill, alpha, direction} or {kind: "image", canvas, x, y, width, height, alpha, pixels: whether
+ * they stay sharp}; colours are #rrggbb or null. */
 export function shapesOf(element) {
   const { left, top, width, height } = element.getBoundingClientRect();
   const shapes = [];
@@ -40,7 +41,7 @@ function boxOf(element, style, { left, top, alpha }) {
   const stroke = line && style.borderTopStyle !== "none" ? colourOf(style.borderTopColor) : null;
   if (stroke && parseFloat(style.borderLeftWidth)) shapes.push(box(null, width, { stroke, strokeWidth: line }));
   else if (stroke) shapes.push({ kind: "path", d: `M${x} ${y}H${x + width}`, fill: null, stroke, strokeWidth: line, alpha });
-  if (element.localName === "canvas") shapes.push({ kind: "image", canvas: element, x, y, width, height, alpha });
+  if (element.localName === "canvas") shapes.push({ kind: "image", canvas: element, x, y, width, height, alpha, pixels: style.imageRendering === "pixelated" });
   return shapes;
 }
 
