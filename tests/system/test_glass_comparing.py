@@ -25,8 +25,8 @@ def visible(text: str) -> str:
 
 
 def shares(window: Window, side: int) -> list[str]:
-    """The measures of the head in a column; the last is its entropy."""
-    return window.texts(f".compared > div >> nth={side} >> .measures .number")
+    """The first measures of the head in a column."""
+    return window.texts(f".compared > div >> nth={side} >> .measures .number")[:5]
 
 
 def measures(record, layer: int, head: int) -> list[str]:
@@ -42,13 +42,13 @@ def test_two_heads_side_by_side_and_the_link_to_them(opened, record, language, w
     window.page.select_option(".beside select", "0.2")
     window.count(".compared > div", 2)
     for side, place in enumerate([(1, 0), (0, 2)]):
-        assert shares(window, side)[:-1] == measures(record, *place)
+        assert shares(window, side) == measures(record, *place)
     assert window.page.evaluate("document.documentElement.scrollWidth") == width
     address = window.page.url
     window.page.goto("about:blank")
     window.page.goto(address)
     window.count(".compared > div", 2)
-    assert shares(window, 1)[:-1] == measures(record, 0, 2)
+    assert shares(window, 1) == measures(record, 0, 2)
     window.page.select_option(".beside select", "")
     window.count(".compared > div", 0)
     window.asked = [url for url in window.asked if not url.startswith("about:")]
@@ -66,9 +66,9 @@ def test_two_sentences_side_by_side(browser, random, record):
     other = random.inspect(OTHER)
     lines = window.texts(".compared .sentence-line")
     assert lines == [f"{TEXT} → {visible(record.target.text)}", f"{OTHER} → {visible(other.target.text)}"]
-    assert [one["text"] for one in requests] == [TEXT, OTHER]
+    assert [one["text"] for one in requests].count(OTHER) == 1
     for side, one in enumerate([record, other]):
-        assert shares(window, side)[:-1] == measures(one, 0, 1)
+        assert shares(window, side) == measures(one, 0, 1)
         words = window.texts(f".compared > div >> nth={side} >> .words.source bdi")
         assert words == [*one.source.text.split(), "<eos>"]
     window.view("steps")  # the sentence of the box is the first one still
