@@ -428,6 +428,26 @@ export const english = {
   drawnMany: "{total} drawn in all",
   anotherToken: "another token",
 
+  // Saving the picture
+  savePicture: "Save the picture that is shown",
+  keepPicture: "Save or link",
+  copyLink: "Copy a link",
+  linkCopied: "The link is copied.",
+  legend_translate: "A line is the share of attention from a word of the translation to a word of the source, the mean of all heads in all layers. Grey lines go to the end symbol. The percentage below a word is its probability.",
+  legend_machine: "The Transformer with the numbers of this sentence; a row is a token.",
+  legend_heads: "Rows are queries, columns keys. The stronger the colour, the larger the share of attention.",
+  legend_steps: "Lines are the mean of all heads in all layers: straight ones from the source, curved ones from the translation so far. Bars are probabilities.",
+  legend_needs: "What the translation looked at, and what it needs.",
+  legend_whatIf: "A bar below a word is its probability: grey before the change, in colour after it.",
+  legend_numbers: "Attention, step by step.",
+
+  // Side by side
+  besideTitle: "Side by side",
+  besideHead: "Compare with head",
+  besideSame: "the same",
+  besideSentence: "in the sentence",
+  besideAlone: "Other sentences can be compared beside a running model.",
+
   // Edits: the view What if
   before: "Before",
   after: "After",
