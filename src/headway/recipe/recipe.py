@@ -11,8 +11,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, FieldSerializationInfo, field_serializer, model_validator
 
 from headway.data.options import DataSection, DistilledFiles, PreparationOptions, Section, TokenizerSection, listed
-from headway.decoding import options as search
-from headway.decoding.options import SearchOptions
+from headway.decoding.options import DefaultOptions
 from headway.devices import DeviceName, Precision
 from headway.model import config
 
@@ -164,16 +163,6 @@ class TrainingSection(Section):
         return self.risk_samples * 4 / 3 if self.risk_samples else 1
 
 
-class DecodingSection(Section):
-    """The model's default search options, kept in its decoding.json; by default those of `training.init_from`.
-    Validation in training is greedy."""
-
-    beam_size: search.BeamSize = SearchOptions.beam_size
-    length_penalty: search.LengthPenalty = SearchOptions.length_penalty
-    max_length: search.MaxLength = SearchOptions.max_length
-    no_repeat_ngram: search.NoRepeatNgram = SearchOptions.no_repeat_ngram
-
-
 def _folder_name(name: str) -> str:
     if not re.fullmatch(r"[\w-]+", name):
         raise ValueError("must be a name of letters, digits, - and _, which becomes that of a folder")
@@ -209,7 +198,8 @@ class Recipe(Section):
     tokenizer: TokenizerSection = TokenizerSection()  # type: ignore[call-arg]
     model: ModelSection = ModelSection()
     training: TrainingSection
-    decoding: DecodingSection = DecodingSection()  # type: ignore[call-arg]
+    decoding: DefaultOptions = DefaultOptions()
+    """By default those of `training.init_from`. Validation in training is greedy."""
     stages: Annotated[list[Stage], BeforeValidator(listed)] = Field([])
     """Trainings that make the model one after another; without them there is one, by the sections alone. On the command
     line `stages.NAME=null` leaves one out, and `stages=null` all."""

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from headway.data.corpus import CorpusFiles
 from headway.data.prepared import VALID_TEXTS
-from headway.decoding.options import SearchOptions, length_penalty
+from headway.decoding.options import DefaultOptions
+from headway.decoding.ranking import length_penalty
 from headway.errors import UserError
 from headway.evaluation import score_margins, score_translations
 from headway.model import ModelConfig
@@ -171,7 +172,7 @@ def choose_search(
     """The beam size and length penalty with the highest BLEU, as options and in words. Each beam is searched once, and
     its hypotheses are ranked by each penalty. A beam must gain LEAST_GAIN over a smaller one; after one that has
     `enough` BLEU no larger one is tried."""
-    default = SearchOptions.length_penalty
+    default = DefaultOptions().length_penalty
     best, beam, alpha, scores = -math.inf, 1, default, []
     for size in beams:
         found = translator.translate(pairs.sources, beam_size=size, n_best=size, length_penalty=0)
