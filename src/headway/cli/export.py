@@ -13,6 +13,7 @@ from headway.cli import options
 from headway.cli.evaluate import TestSet, tokenization_for
 from headway.cli.files import tell, validation_pairs
 from headway.cli.make import with_shortlist
+from headway.decoding.options import SearchOptions
 from headway.errors import UserError
 from headway.threads import use_threads
 
@@ -90,6 +91,8 @@ def export(
     stored = load_model(model)
     if source is not None and target is not None:
         stored = with_shortlist(stored, source, target, model)
+    if to in QUANTIZED:
+        SearchOptions(**stored.decoding).kept_by(to)  # none, of which it warns
     translator = Translator(stored, device="cpu")
     found = translator.translate(test_set.sources if test_set is not None else [], beam_size=1)
     tell(f"{model}: exporting, and checking that the result translates as the model does")
@@ -141,6 +144,7 @@ def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
 
 def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> HeadImportance | None:
     """The importance of each head over some of the validation pairs; None without pairs or heads."""
+    from headway.evaluation import evenly
     from headway.insight.analyses.head_importance import AskHeadImportance
     from headway.serving.pairs import can_be_analysed
 
@@ -151,7 +155,7 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
     if not heads or not usable:
         return None
     count = min(max(round(WORK / (heads * translator.stored.num_parameters)), FEW_SENTENCES), SENTENCES)
-    chosen = usable[:: max(1, len(usable) // count)][:count]  # of all target languages
+    chosen = evenly(usable, count)  # of all target languages
     return translator.inspect(*chosen[0], analyses=[AskHeadImportance(pairs=chosen)]).analyses.head_importance
 
 

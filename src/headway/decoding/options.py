@@ -101,7 +101,7 @@ class SearchOptions(DefaultOptions):
         names = names_in(export)
         for name, value in self.changed.items():
             if name not in names:
-                logging.getLogger(__name__).warning("headway: %s can't keep %s=%s: left out", export, name, value)
+                logging.getLogger(__name__).warning("headway: an export to %s leaves out %s=%s", export, name, value)
         return {there: getattr(self, name) for name, there in names.items()}
 
 

@@ -14,6 +14,7 @@ from headway.data.options import DataSection, DistilledFiles, PreparationOptions
 from headway.decoding.options import DefaultOptions
 from headway.devices import DeviceName, Precision
 from headway.model import config
+from headway.recipe.optimizers import OptimizerName
 
 DEFAULT_LEARNING_RATE = 1e-3
 RETIRED: dict[str, Any] = {
@@ -23,7 +24,6 @@ RETIRED: dict[str, Any] = {
 }
 """Keys of earlier versions with their defaults. Only these values are still taken."""
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"]
-OptimizerName = Literal["adam", "muon"]
 BestBy = Literal["valid_bleu", "valid_loss"]
 
 
@@ -81,9 +81,6 @@ class TrainingSection(Section):
     warmup_steps: int = Field(1000, ge=0)
     """Number of steps in which the learning rate rises from 0 to its highest value."""
     optimizer: OptimizerName = "adam"
-    """`adam` (section 5.3), or `muon`: the matrices of the layers get orthogonalised updates by Muon, all other weights
-    those of Adam. From scratch Muon learns more from each step, which takes about 15% longer; its lead is
-    large after some thousand steps and small at the end of a long training."""
     adam_beta2: float = Field(0.98, gt=0, lt=1)
     """Decay of Adam's average of squared gradients; the paper uses 0.98, and 0.999 is steadier at a constant rate."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
