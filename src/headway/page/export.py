@@ -176,6 +176,7 @@ def _about(
         "headway": headway.__version__,
         "source_language": stored.source_language,
         "target_language": stored.target_language,
+        "domain": stored.domain,
         "config": stored.model.config.to_dict(),
         "decoding": SearchOptions(**stored.decoding).kept_by("web"),
         "tokenizers": {
