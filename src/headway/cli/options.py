@@ -153,10 +153,9 @@ def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
             search["sample"] = parse_sampling(search["sample"])
         command(**given, search={name: value for name, value in search.items() if value is not None})
 
-    own, parameters = signature(command, eval_str=True), []
+    own = signature(command, eval_str=True)
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in SEARCH.items()]
-    for one in own.parameters.values():
-        parameters += added if one.name == "search" else [one]
+    parameters = [one for own_ in own.parameters.values() for one in (added if own_.name == "search" else [own_])]
     with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     return with_options
 

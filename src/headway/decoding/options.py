@@ -31,18 +31,11 @@ class Ability(NamedTuple):
     """Name of the option in Hugging Face's generation_config.json; empty if it has none."""
 
 
-def search_option(
-    default: Any,
-    what: str,
-    engines: tuple[str, ...] = EVERY,
-    exports: tuple[str, ...] = (),
-    huggingface: str = "",
-    **bounds: Any,
-) -> Any:
-    """A search option: its default, its `Ability` and pydantic's bounds. The docstring under it is the help of command
-    line and recipe."""
+def search_option(default: Any, *ability: Any, **bounds: Any) -> Any:
+    """A search option: its default, the fields of its `Ability` and pydantic's bounds. The docstring under it is the
+    help of command line and recipe."""
     field = Field(default, **bounds)
-    field.metadata.append(Ability(what, engines, exports, huggingface))
+    field.metadata.append(Ability(*ability))
     return field
 
 
