@@ -9,7 +9,7 @@ from torch.nn.functional import cosine_similarity
 
 from headway.insight.analyses.reading import Reading, decoded_from, states
 from headway.insight.maps import Floats
-from headway.model import DecoderLayer, Transformer, causal_mask
+from headway.model import Transformer, causal_mask
 from headway.model.sharing import sharing_copy
 
 POINTS = 32
@@ -47,7 +47,7 @@ def value_zeroing(model: Transformer, reading: Reading) -> Floats:
     return torch.stack(turned).mean(dim=0).float().cpu().numpy()
 
 
-def _turned(layer: DecoderLayer, x: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
+def _turned(layer: nn.Module, x: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
     """1 - cosine of the layer's output with that without each token's values. -> (target, source)"""
     every = torch.arange(memory.size(1))
 
@@ -55,7 +55,7 @@ def _turned(layer: DecoderLayer, x: Tensor, memory: Tensor, mask: Tensor) -> Ten
         return values.index_put((every, every), values.new_zeros(()))
 
     whole = layer(x, memory, mask)  # (1, target, d_model)
-    with layer.cross_attention.value.register_forward_hook(zero):
+    with layer.get_submodule("cross_attention.value").register_forward_hook(zero):
         without = layer(*(one.expand(len(every), -1, -1) for one in (x, memory)), mask)
     distances = (1 - cosine_similarity(without, whole, dim=-1)).T  # (target, source)
     return distances / distances.sum(dim=-1, keepdim=True)

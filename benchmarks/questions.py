@@ -16,6 +16,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +29,8 @@ from headway.translator import Translator
 
 LAYER, HEAD, TOKEN, STEP = 2, 3, 3, 3
 """What the questions ask about, numbered from 1."""
-Answer = Sequence[str | float]
+Answer = Sequence[Any]
+"""Names and numbers."""
 
 
 def questions(translator: Translator, sentence: str) -> list[tuple[str, Answer]]:
@@ -87,10 +89,13 @@ def _attention(record: ShownRecord, token: str, written: str) -> list[tuple[str,
             [int(in_layer.argmax()) + 1, in_layer.max()],
         ),
         (
-            f"Which head of all cross-attention looks most at source token 1 then, and how much (layer, head, share)?",
+            "Which head of all cross-attention looks most at source token 1 then, and how much (layer, head, share)?",
             [most[0] + 1, most[1] + 1, everywhere.max()],
         ),
-        (f"How much does {written} look at <eos>, the mean of all heads of all layers?", [cross.mean((0, 1))[step, -1]]),
+        (
+            f"How much does {written} look at <eos>, the mean of all heads of all layers?",
+            [cross.mean((0, 1))[step, -1]],
+        ),
         (
             f"What is the entropy (bits) of cross-attention layer {LAYER}, head {HEAD}, the mean of all rows?",
             [record.heads["cross"][LAYER - 1][head].entropy],

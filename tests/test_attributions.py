@@ -1,14 +1,13 @@
 """The attributions that only the benchmark has, by their axioms and against numpy."""
 
 import numpy as np
-import torch
 from benchmarks.attributions import integrated_gradients, value_zeroing
 from hypothesis import given, settings
+
+from headway.plain import PlainTransformer
 from tests.insight.analyses.erasing import MODELS, TARGETS, WORDS, logarithms, read, without
 from tests.properties.models import SEEDS, configs
 from tests.test_plain import plain
-
-from headway.plain import PlainTransformer
 
 SMOOTH = configs(share_embeddings="none", decoder_layers=2, activation="swish")
 """ReLU has kinks, over which a sum of few points is no integral."""
