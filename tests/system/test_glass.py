@@ -174,7 +174,7 @@ def test_decoding_plays_step_by_step(browser, record, tmp_path):
     window.page.click(".tree-place summary")  # the tree as lists, for those who can't see it
     candidates = record["beam"]["steps"][step]
     window.count(".candidates >> nth=-1 >> li", len(candidates))
-    window.page.locator("input[type=range]").focus()
+    window.page.locator(".player input[type=range]").focus()
     window.page.keyboard.press("Home")
     assert window.page.locator(shown).count() == 2
     window.close()

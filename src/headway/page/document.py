@@ -17,6 +17,7 @@ import headway
 from headway.errors import UserError
 from headway.insight.analyses.analysis import token
 from headway.insight.maps import SUBLAYERS, word_groups
+from headway.insight.record import log_probabilities
 
 if TYPE_CHECKING:
     from headway.insight import Text, TranslationRecord
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000
 """Size of a record up to which all numbers are float16; in a larger one, all but scores and weights are int8."""
+HALF_LOGITS_UP_TO = 1_000_000
+"""The same for the logits of a page."""
 LARGEST_HALF = 65504.0
 
 ArraysKind = Literal["all", "layers", "attention", "none"]
@@ -142,6 +145,12 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
             yield name, _entry("bool", array.astype(np.uint8))
         else:
             yield name, _numbers(array, half or name in analyses or name.endswith((".scores", ".weights")))
+
+
+def logits_entry(record: TranslationRecord) -> dict[str, Any]:
+    """The logits of a page, each row shifted to log-probabilities: likely tokens, near 0, keep the most digits."""
+    logits = log_probabilities(record.arrays["logits"]).astype(np.float32)
+    return _numbers(logits, half=logits.size <= HALF_LOGITS_UP_TO)
 
 
 def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:

@@ -87,6 +87,7 @@ function alternativesOf({ finished }, best) {
 }
 
 function isWanted(name, wanted) {
+  if (Array.isArray(wanted)) return wanted.includes(name);
   return { all: true, layers: name !== "logits", attention: name.endsWith(".weights"), none: false }[wanted];
 }
 

@@ -3,7 +3,7 @@
 import { addressOf, readAddress } from "./address.js";
 import { useTheme } from "./colours.js";
 import { ANALYSES } from "./analysed.js";
-import { make } from "./elements.js";
+import { make, whenDrawn } from "./elements.js";
 import { exactly } from "./exact.js";
 import { headsView } from "./heads.js";
 import { machineView } from "./machine.js";
@@ -13,7 +13,7 @@ import { openNumbers } from "./numbers.js";
 import { stepsView } from "./steps.js";
 import { termed } from "./terms.js";
 import { visible } from "./tokens.js";
-import { enterStop, stopByKey, tourBar } from "./tour.js";
+import { enterStop, showStop, stopByKey, tourBar } from "./tour.js";
 import { translateView } from "./translate.js";
 import { tryNumbersView } from "./try_numbers.js";
 import { whatIfView } from "./what_if.js";
@@ -101,8 +101,7 @@ function tourTo(state, at) {
   state.tour = at === null ? null : { at, open: false };
   if (at !== null) lastView = enterStop(state.glass, at);
   draw(state);
-  const scroll = () => state.place.querySelector(".panel:not(:has(.scene), [hidden]), .panel .scene, .view:not(:has(.panel))")?.scrollIntoView({ block: "start" });
-  requestAnimationFrame(() => requestAnimationFrame(scroll)); // when the pictures have their heights
+  whenDrawn(() => showStop(state.place, at));
   writeAddress(state);
 }
 
@@ -136,9 +135,9 @@ function draw(state, arriving = false) {
   else delete state.root.dataset.theme;
   document.documentElement.style.fontSize = state.presenting ? PRESENTED : "";
   const turn = { draw: () => draw(state), tourTo: (at) => tourTo(state, at) };
-  const parts = [masthead(state, glass, turn), ...views(state, glass)];
-  if (state.tour) parts.push(tourBar(glass, state.tour, turn.tourTo));
-  state.place.replaceChildren(...parts);
+  const shown = views(state, glass);
+  const tour = state.tour ? [tourBar(glass, state.tour, turn.tourTo)] : [];
+  state.place.replaceChildren(masthead(state, glass, turn), ...tour, ...shown);
   focus();
   if (arriving) state.news.textContent = glass.say("arrived", { text: visible(state.record.target.text) });
 }
@@ -241,7 +240,7 @@ function views(state, glass) {
     if (glass.unanswered && name !== lastView) made.clear();
     glass.unanswered = false;
     lastView = name;
-    if (!made.has(name)) made.set(name, [name === "translate" ? null : make("p", { class: "lead" }, termed(say, say(`lead_${name}`))), VIEWS[name](glass)].filter((part) => part));
+    if (!made.has(name)) made.set(name, [["translate", "machine"].includes(name) ? null : make("p", { class: "lead" }, termed(say, say(`lead_${name}`))), VIEWS[name](glass)].filter((part) => part));
     tabs.forEach((tab, at) => {
       tab.setAttribute("aria-selected", `${names[at] === name}`);
       tab.tabIndex = names[at] === name ? 0 : -1;

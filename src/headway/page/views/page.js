@@ -106,7 +106,7 @@ class Page {
     const last = this.record?.source.tokens[0].piece;
     const tag = tags.includes(last) && !tags.some((one) => text.trimStart().startsWith(one)) ? `${last} ` : "";
     const record = await this.model.inspect(tag + text, options);
-    if (options.arrays !== "none") this.record = record;
+    if (!options.arrays) this.record = record;
     return record;
   };
 }

@@ -20,7 +20,7 @@ function open(glass, block, stage = null, kind = null, { layer, head } = { layer
 
 const first = (record, kind) => record.attention[kind].names.replace("{layer}", 0);
 
-/** Each: name (of its texts), view, enter(glass), answer(glass) -> the values of its texts, and `answer` where another text
+/** Each: name (of its texts), view, of (a selector of what it speaks of, where that isn't the open block's first part), enter(glass), answer(glass) -> the values of its texts, and `answer` where another text
  * than the usual one is the answer; options(glass) -> [texts, the right one's number] where there are some to choose
  * from. */
 export const STOPS = [
@@ -77,6 +77,7 @@ export const STOPS = [
   {
     name: "heads",
     view: "heads",
+    of: ".grid",
     enter: (glass) => Object.assign(chosenHead(glass), { kind: sink(glass).kind, order: "control", chosen: null }),
     answer: (glass) => {
       const { kind, layer, head, measures, isSink } = sink(glass);
@@ -96,6 +97,7 @@ export const STOPS = [
   {
     name: "next",
     view: "steps",
+    of: ".step-bars",
     enter: (glass) => (glass.chosen.target = Math.min(1, glass.record.steps.length - 1)),
     options: ({ record }) => {
       const { top } = record.steps[Math.min(1, record.steps.length - 1)];
