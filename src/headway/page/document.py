@@ -17,7 +17,6 @@ import headway
 from headway.errors import UserError
 from headway.insight.analyses.analysis import token
 from headway.insight.maps import SUBLAYERS, word_groups
-from headway.insight.record import log_probabilities
 
 if TYPE_CHECKING:
     from headway.insight import Text, TranslationRecord
@@ -150,6 +149,8 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
 
 def logits_entry(record: TranslationRecord) -> dict[str, Any]:
     """The logits of a page, each row shifted to log-probabilities: likely tokens, near 0, keep the most digits."""
+    from headway.insight.record import log_probabilities
+
     logits = log_probabilities(record.arrays["logits"]).astype(np.float32)
     return _numbers(logits, half=logits.size <= HALF_LOGITS_UP_TO)
 
