@@ -359,7 +359,7 @@ export const english = {
   does_control: "it looks at {token}, {share} of its attention; often that means: nothing to be found here.",
   does_favourite: "{share} of its attention, over all rows, goes to {favourite}.",
   does_spread: "no single favourite; it spreads its attention over several tokens (entropy {bits} bits).",
-  does_other: "it looks at few tokens (entropy {bits} bits), but by none of the rules below.",
+  does_other: "it looks at few tokens (entropy {bits} bits), but by none of the rules.",
   measuresTitle: "What this head does, measured",
   measuresText: "Each is a mean over the rows that have such a token. Entropy says how spread out the attention is: 0 bits is one token alone, 1 bit is like two tokens with one half each, {most} bits is all {count} alike.",
   historyTitle: "How this head came to be",
@@ -429,6 +429,26 @@ export const english = {
   drawnOne: "Drawn: {token} ({total} in all)",
   drawnMany: "{total} drawn in all",
   anotherToken: "another token",
+
+  // Saving the picture
+  savePicture: "Save the picture that is shown",
+  keepPicture: "Save or link",
+  copyLink: "Copy a link",
+  linkCopied: "The link is copied.",
+  legend_translate: "A line is the share of attention from a word of the translation to a word of the source, the mean of all heads in all layers. Grey lines go to the end symbol. The percentage below a word is its probability.",
+  legend_machine: "The Transformer with the numbers of this sentence; a row is a token.",
+  legend_heads: "Rows are queries, columns keys. The stronger the colour, the larger the share of attention.",
+  legend_steps: "Lines are the mean of all heads in all layers: straight ones from the source, curved ones from the translation so far. Bars are probabilities.",
+  legend_needs: "What the translation looked at, and what it needs.",
+  legend_whatIf: "A bar below a word is its probability: grey before the change, in colour after it.",
+  legend_numbers: "Attention, step by step.",
+
+  // Side by side
+  besideTitle: "Side by side",
+  besideHead: "Compare with head",
+  besideSame: "the same",
+  besideSentence: "in the sentence",
+  besideAlone: "Other sentences can be compared beside a running model.",
 
   // Edits: the view What if
   before: "Before",

@@ -430,6 +430,26 @@ export const korean = {
   drawnMany: "모두 {total}개 뽑음",
   anotherToken: "다른 토큰",
 
+  // Saving the picture
+  savePicture: "지금 보이는 그림 저장",
+  keepPicture: "저장과 링크",
+  copyLink: "링크 복사",
+  linkCopied: "링크를 복사했습니다.",
+  legend_translate: "선은 번역 단어가 원문 단어에 준 어텐션의 비율로, 모든 층, 모든 헤드의 평균입니다. 회색 선은 끝 기호로 갑니다. 단어 아래의 백분율은 그 단어의 확률입니다.",
+  legend_machine: "이 문장의 숫자가 흐르는 트랜스포머. 한 행이 토큰 하나입니다.",
+  legend_heads: "행은 쿼리, 열은 키입니다. 색이 짙을수록 어텐션의 비율이 큽니다.",
+  legend_steps: "선은 모든 층, 모든 헤드의 평균입니다. 곧은 선은 원문, 굽은 선은 이미 쓴 번역문에서 옵니다. 막대는 확률입니다.",
+  legend_needs: "번역이 본 것과 번역에 필요한 것.",
+  legend_whatIf: "단어 아래의 막대는 확률입니다. 회색은 바꾸기 전, 색이 있는 것은 바꾼 뒤입니다.",
+  legend_numbers: "단계별로 계산한 어텐션.",
+
+  // Side by side
+  besideTitle: "나란히 비교",
+  besideHead: "비교할 헤드",
+  besideSame: "같은 헤드",
+  besideSentence: "비교할 문장",
+  besideAlone: "다른 문장과의 비교는 실행 중인 모델에서 할 수 있습니다.",
+
   // Edits: the view What if
   before: "전",
   after: "후",
