@@ -141,7 +141,7 @@ def test_the_next_token_is_sampled_from_the_models_logits(window, translator):
     window.view("steps")
     window.page.click(".player button >> nth=3")
     check(window, translator.inspect(TEXT), "cut")
-    window.page.click(".masthead button")  # the record that is shown keeps its arrays
+    window.page.click(".language")  # the record that is shown keeps its arrays
     window.view("heads")
     window.page.wait_for_selector("canvas.thumbnail")
 
@@ -189,11 +189,36 @@ def test_examples_and_language(window):
     first = window.texts(".examples button")[1]
     window.page.click(".examples button >> nth=1")
     window.contains(".glass-head .sentence-line", first)
-    window.page.click(".masthead button")
+    window.page.click(".language")
     assert window.page.get_attribute("html", "lang") == "ko"
     assert window.page.get_attribute(".glass", "lang") == "ko"
     window.contains(".glass-head .sentence-line", first)
-    assert "Translation from" in window.page.text_content("footer pre")
+    assert first in window.page.title()
+
+
+def test_the_card_is_a_text_with_a_table(window):
+    window.page.click("footer summary")
+    assert window.page.inner_text("footer .card h3").startswith("Translation from")
+    assert window.texts("footer .card tr:has(th:text-is('steps, epochs, minutes')) td")[0].startswith("600, ")
+    assert not {"|", "#", "`"} & set(window.page.inner_text("footer .card"))
+    assert "headway translate" in window.page.inner_text("footer .card pre")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_one_head_and_examples_are_above_the_fold(browser, one_file, width, height):
+    window = opened(browser, one_file.as_uri(), viewport={"width": width, "height": height})
+    seen = window.page.locator(".examples button").first.bounding_box()
+    assert seen["y"] + seen["height"] < height / 2
+    heads = window.page.locator("header").evaluate_all("all => all.filter((one) => one.clientHeight > 1).length")
+    assert heads == 1
+    window.page.fill("#glass-sentence", " ")
+    window.page.click("#glass-translate")
+    window.contains(".sentence .status", "Type a sentence")
+    window.page.fill("#glass-sentence", "ant bee cat dog elk " * 8)
+    window.page.click("#glass-translate")
+    window.contains(".looking .source", "elk ant bee cat dog elk ant")
+    assert window.page.evaluate("document.documentElement.scrollWidth") == width
+    closed(window)
 
 
 def test_page_and_box_have_one_language(browser, window, one_file):
@@ -204,10 +229,10 @@ def test_page_and_box_have_one_language(browser, window, one_file):
 
     window.page.click("[role=tab] >> nth=2")
     assert "lang=en" in window.page.url
-    window.page.click(".masthead button")
+    window.page.click(".language")
     assert (shown(window), "lang=ko" in window.page.url) == (["ko", "ko"], True)
     window.page.click("[role=tab] >> nth=3")
-    window.page.click(".masthead button")
+    window.page.click(".language")
     assert (shown(window), "lang=en" in window.page.url) == (["en", "en"], True)
     window.page.go_back()
     assert shown(window) == ["ko", "ko"]

@@ -7,7 +7,7 @@ import { canTour } from "./tour.js";
 import { editedLine } from "./what_if.js";
 import { languages, speaker } from "./words.js";
 
-const LONGEST = 160;
+const LONGEST = 72; // of each text, so that both stand in one line
 
 /** turn: {draw(), tourTo(stop)}, which change the box. */
 export function masthead(state, glass, turn) {
@@ -51,7 +51,7 @@ function tools(state, glass, { draw, tourTo }) {
     button("present", state.presenting, present),
     make("button", { type: "button", class: "tool-theme", "aria-label": say("theme"), title: say("theme"), click: theme }, dark ? "☀" : "☾"),
     aboutButton(glass),
-    state.inspect ? null : languageSwitch(state, draw),
+    state.inspect && !state.turn ? null : languageSwitch(state, draw),
   ];
 }
 
@@ -69,7 +69,7 @@ function languageSwitch(state, draw) {
     state.language = other;
     draw();
   };
-  return make("button", { type: "button", class: "language", lang: other, click: change }, speaker(other)("ownName"));
+  return make("button", { type: "button", class: "language", lang: other, click: state.turn ?? change }, speaker(other)("ownName"));
 }
 
 function about({ record, say, languageName }) {

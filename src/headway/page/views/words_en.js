@@ -125,6 +125,8 @@ export const english = {
   // Translate
   sentence: "A sentence to translate",
   translate: "Translate",
+  examples: "Examples",
+  emptySentence: "Type a sentence first.",
   source: "Source",
   target: "Translation",
   totalTitle: "How likely is this translation?",

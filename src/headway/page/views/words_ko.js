@@ -125,6 +125,8 @@ export const korean = {
   // Translate
   sentence: "번역할 문장",
   translate: "번역하기",
+  examples: "예문",
+  emptySentence: "먼저 문장을 입력하세요.",
   source: "원문",
   target: "번역문",
   totalTitle: "이 번역의 확률은?",
