@@ -15,7 +15,7 @@ export function masthead(state, glass, turn) {
   return make(
     "header",
     { class: "glass-head" },
-    make("div", { class: "names" }, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
+    make("div", { class: "names" }, make(state.address ? "h1" : "p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
     make("div", { class: "tools" }, tools(state, glass, turn)),
     make(
       "p",

@@ -52,7 +52,7 @@ class Page {
     const { language, model } = this;
     document.documentElement.lang = language;
     this.head.replaceChildren(make("h1", {}, "headway"));
-    this.head.classList.toggle("unseen", Boolean(this.record)); // the box has a head of its own
+    this.head.hidden = Boolean(this.record); // the box has a head of its own
     this.tell(...this.told);
     if (model) this.foot.replaceChildren(...this.around(model));
     if (!this.record) return;
