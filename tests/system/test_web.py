@@ -189,7 +189,7 @@ def test_every_view_is_there_and_live(window, translator):
     window.count("#glass-sourceShare .bars > li", len(wanted.tokens) + 1)
     window.page.fill("#glass-other", "cat fox")
     window.page.click("#glass-patching form button")
-    window.contains("#glass-patching .saying", "States from cat fox turn")
+    window.contains("#glass-patching .saying", "A state from cat fox makes")
     window.page.click("#glass-curves button")
     window.count("svg.curves", 1)
     assert "Not computed here" not in window.page.inner_text("#glass-view")

@@ -75,7 +75,7 @@ def demo(
         error = alignment_error_rate(translator.align(sources, targets), known)
         typer.echo(f"Its attention links their words with an alignment error rate of {error:.1%}\n")
     _show_samples(translator, sources[:SAMPLES], translations)
-    _write_page(translator, sources, output / "page.html")
+    _write_page(translator, run, output / "page.html")
     headway = program()
     typer.echo(
         f"\nTry next:\n"
@@ -98,13 +98,13 @@ def _show_samples(translator: Translator, sources: list[str], translations: list
     typer.echo(f"\n{title} reads there\n\n{draw_map(weights, *record.maps.labels('cross'))}")
 
 
-def _write_page(translator: Translator, sources: list[str], page: Path) -> None:
+def _write_page(translator: Translator, run: Path, page: Path) -> None:
     """Writes a page in which the model runs by itself, or a notice if that fails."""
-    from headway.page.export import export_web
+    from headway.cli.export import page_export
 
-    translator.domain = sources
     try:
-        export_web(translator.stored, page, examples=sources[:SAMPLES], order=translator.word_order())
+        write, _ = page_export(translator, run)
+        write(translator.stored, page)
     except UserError as error:
         tell(f"notice: {page}: not written: {error}")
     else:

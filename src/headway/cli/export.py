@@ -93,7 +93,7 @@ def export(
     translator = Translator(stored, device="cpu")
     found = translator.translate(test_set.sources if test_set is not None else [], beam_size=1)
     tell(f"{model}: exporting, and checking that the result translates as the model does")
-    write, opened = _page(translator, model, precision) if to == "web" else _tool(to, quantization)
+    write, opened = page_export(translator, model, precision) if to == "web" else _tool(to, quantization)
     write(stored, output)
     tell(f"{output}: written and checked")
     if (quantization or {"argos": "int8"}.get(to, "")).startswith("int8"):
@@ -124,7 +124,7 @@ def _tool(to: str, quantization: str | None) -> Tool:
     return partial(export_ctranslate2, quantization=quantization), CTranslate2Model
 
 
-def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
+def page_export(translator: Translator, model: Path, precision: str | None = None) -> Tool:
     """Functions that write and open the page. model: its folder, which may have validation pairs."""
     from headway.page.export import as_precision, export_web, open_web
     from headway.serving.pairs import examples_among

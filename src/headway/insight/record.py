@@ -102,6 +102,8 @@ class TranslationRecord:
     config: ModelConfig
     source_language: str
     target_language: str
+    domain: str
+    """The subject of the model's training text; empty if unknown."""
     source: Text
     """The tag of a target language isn't part of its text, but is the first of its tokens."""
     original_text: str

@@ -64,6 +64,7 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "model": {
             "source_language": record.source_language,
             "target_language": record.target_language,
+            "domain": record.domain,
             "config": {**config.to_dict(), "decoder_num_heads": decoder_heads, "decoder_d_ff": decoder_d_ff},
             "d_head": config.d_model // config.num_heads,
             "decoder_d_head": config.d_model // decoder_heads,

@@ -180,6 +180,7 @@ def _about(
         "headway": headway.__version__,
         "source_language": stored.source_language,
         "target_language": stored.target_language,
+        "domain": stored.domain,
         "config": stored.model.config.to_dict(),
         "decoding": {name: options[name] for name in DECODING},
         "tokenizers": {

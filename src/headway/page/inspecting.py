@@ -141,6 +141,7 @@ class Inspector:
             config=self.stored.model.config,
             source_language=self.stored.source_language,
             target_language=self.stored.target_language,
+            domain=self.stored.domain,
             source=source,
             original_text=original_text,
             target=target,

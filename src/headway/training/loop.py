@@ -151,7 +151,10 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, rep
             "seconds": round(seconds, 4),
         }
         log.write({"step": step, "epoch": progress.epoch + 1, **figures})
-    reporter.step(step, loss, speed, *share_done_and_minutes_left(options, progress, run.last_step))
+    smoothed = "smoothed " if options.label_smoothing and not options.risk_samples else ""  # a validation's loss isn't
+    reporter.step(
+        step, f"{smoothed}loss {loss:.3f}", speed, *share_done_and_minutes_left(options, progress, run.last_step)
+    )
 
 
 def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter: Reporter) -> None:

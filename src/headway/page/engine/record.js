@@ -42,11 +42,11 @@ export function recordOf({ about, vocabulary, source, target, beam, arrays, want
   };
 }
 
-function modelOf({ source_language, target_language, config }) {
+function modelOf({ source_language, target_language, domain, config }) {
   const heads = config.decoder_num_heads ?? config.num_heads;
   const sizes = { decoder_num_heads: heads, decoder_d_ff: config.decoder_d_ff ?? config.d_ff };
   const [d_head, decoder_d_head] = [config.d_model / config.num_heads, config.d_model / heads];
-  return { source_language, target_language, config: { ...config, ...sizes }, d_head, decoder_d_head };
+  return { source_language, target_language, domain, config: { ...config, ...sizes }, d_head, decoder_d_head };
 }
 
 /** The weights of each layer by kind, of the kinds that the model has. */

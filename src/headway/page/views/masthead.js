@@ -17,6 +17,7 @@ export function masthead(state, glass, turn) {
     { class: "glass-head" },
     make("div", { class: "names" }, make(state.address ? "h1" : "p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
     make("div", { class: "tools" }, tools(state, glass, turn)),
+    purpose(glass),
     make(
       "p",
       { class: "sentence-line" },
@@ -26,6 +27,13 @@ export function masthead(state, glass, turn) {
     ),
     record.edits.length ? editedLine(glass) : null,
   );
+}
+
+/** The languages of the model and, if that is known, the subject of its training text. */
+function purpose({ record, say, languageName }) {
+  const [source, target] = ["source", "target"].map((side) => languageName(languageOf(record, side)));
+  const parts = [source && target ? say("purpose", { source, target }) : null, record.model.domain ? say("domain", { domain: visible(record.model.domain) }) : null];
+  return make("p", { class: "purpose quiet" }, parts.filter((part) => part).join(" "));
 }
 
 /** The tour, presenter mode, the theme, what this is, and the language where the page around doesn't choose it. */

@@ -46,12 +46,15 @@ function endParts(glass, go) {
 /** The text of a stop, its question, and the answer once it is asked for. */
 function stopParts(glass, tour, stop) {
   const { say } = glass;
-  const values = stop.answer(glass);
+  const known = stop.answer(glass);
   const answer = make("p", { class: "tour-answer", "aria-live": "polite" });
-  const show = (chosen = null) => {
+  const show = async (chosen = null) => {
     tour.open = true;
-    answer.replaceChildren(...verdict(chosen), ...termed(say, say(values.answer ?? `tour_${stop.name}_answer`, values)));
     reveal.hidden = true;
+    const found = stop.find ? await stop.find(glass, answer) : null;
+    if (found === undefined && glass.inspect) return; // the answer says why
+    const values = stop.find ? stop.answer(glass, found) : known;
+    answer.replaceChildren(...verdict(chosen), ...termed(say, say(values.answer ?? `tour_${stop.name}_answer`, values)));
   };
   let right = null;
   const reveal = make("div", { class: "reveal" });
@@ -63,8 +66,8 @@ function stopParts(glass, tour, stop) {
   const verdict = (chosen) => (chosen === null ? [] : [make("b", {}, say(chosen === right ? "tourRight" : "tourWrong")), " "]);
   if (tour.open) show();
   return [
-    make("p", {}, termed(say, say(`tour_${stop.name}_text`, values))),
-    make("p", { class: "predict" }, make("b", {}, `${say("tourPredict")} `), say(`tour_${stop.name}_question`, values)),
+    make("p", {}, termed(say, say(`tour_${stop.name}_text`, known))),
+    make("p", { class: "predict" }, make("b", {}, `${say("tourPredict")} `), say(`tour_${stop.name}_question`, known)),
     reveal,
     answer,
   ];
