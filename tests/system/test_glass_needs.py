@@ -198,7 +198,7 @@ def test_the_verdict_is_seen_first_and_the_rest_is_below_more(opened, record):
     page = window.page
     page.click("#glass-tab-needs")
     verdict = page.locator("#glass-looksAndNeeds .saying").bounding_box()
-    assert verdict["y"] + verdict["height"] < 400
+    assert verdict["y"] + verdict["height"] < 500
     assert page.evaluate("document.documentElement.scrollHeight") < 1200
     assert not page.locator("#glass-maps").is_visible()
     page.focus(".more > summary")
