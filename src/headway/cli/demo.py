@@ -69,7 +69,7 @@ def demo(
     translations = translator.translate(sources)
     right = sum(found.text == wanted for found, wanted in zip(translations, targets, strict=True))
     share = right / len(sources)
-    typer.echo(f"\n{right} of {len(sources)} dates that it has never seen are translated exactly: {share:.1%}\n")
+    typer.echo(f"\n{right} of {len(sources)} unseen dates translated exactly: {share:.1%}\n")
     if (data / "test.align").exists():  # an older version has made none
         known = [parse_pharaoh(line) for line in read_lines(data / "test.align")]
         error = alignment_error_rate(translator.align(sources, targets), known)

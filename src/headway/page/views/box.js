@@ -35,7 +35,7 @@ let lastView = "translate";
 /**
  * Fills `element`. record: as docs/record.md has it; language: "en" or "ko"; inspect(text, options): async, gives a record
  * of the live model, or is absent, and then the reader chooses the language here; address: whether the page's address is
- * the box's, and holds the view; analyses: the names of those that `inspect` can compute; measured: those of them that it
+ * the box's, and holds the view and the language, or what it holds beside the view, where the page chooses the language; analyses: the names of those that `inspect` can compute; measured: those of them that it
  * has at hand; examples: sentences to try; turn(): changes the language of the page around too. What the reader has opened, typed and chosen stays when the box is drawn again, here or by another call for
  * the same element.
  */
@@ -58,7 +58,7 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
     exact: before?.exact ?? false,
     asked: new Set(),
     tour: before?.tour ?? null,
-    address: address && location.protocol !== "about:",
+    address: location.protocol !== "about:" && address,
     place: make("div", {}),
     news: make("p", { class: "unseen", role: "status" }),
   };
@@ -72,6 +72,7 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
   if (state.address) followAddress(state, signal);
   draw(state);
   element.replaceChildren(state.root);
+  if (inspect && location.hash) writeAddress(state);
 }
 
 /** Reads the view from the address, and writes it there after whatever the reader does. */
@@ -79,7 +80,7 @@ function followAddress(state, signal) {
   const read = () => {
     const parts = readAddress(glassOf(state, false), location.hash.slice(1));
     if (Object.hasOwn(VIEWS, parts.view)) lastView = parts.view;
-    if (languages.includes(parts.lang)) state.language = parts.lang;
+    if (state.address === true && languages.includes(parts.lang)) state.language = parts.lang;
   };
   read();
   window.addEventListener("popstate", () => {
@@ -92,7 +93,7 @@ function followAddress(state, signal) {
 /** Another view is another entry of the browser's history. */
 function writeAddress(state) {
   if (!state.address) return;
-  const text = addressOf(state.glass, lastView, state.language);
+  const text = addressOf(state.glass, lastView, state.language, state.address === true ? {} : state.address);
   if (location.hash.slice(1) === text) return;
   const before = new URLSearchParams(location.hash.slice(1)).get("view");
   history[before === lastView ? "replaceState" : "pushState"](null, "", `#${text}`);
@@ -141,7 +142,7 @@ function draw(state, arriving = false) {
   const tour = state.tour ? [tourBar(glass, state.tour, turn.tourTo)] : [];
   state.place.replaceChildren(masthead(state, glass, turn), ...tour, ...shown);
   focus();
-  if (state.address) document.title = `${visible(state.record.source.text).slice(0, 80)} → ${visible(state.record.target.text).slice(0, 80)} · headway`;
+  if (state.address === true) document.title = `${visible(state.record.source.text).slice(0, 80)} → ${visible(state.record.target.text).slice(0, 80)} · headway`;
   if (arriving) state.news.textContent = glass.say("arrived", { text: visible(state.record.target.text) });
 }
 
@@ -217,6 +218,7 @@ function glassOf(state, arriving) {
       state.record = answer;
       state.asked.clear();
       draw(state, true);
+      writeAddress(state);
     },
 
     /** Makes a token stand out wherever it is a row: of "source", or of the steps of the "target". */

@@ -7,6 +7,7 @@ import { headImportance } from "./head_importance.js";
 import { tokenLights } from "./lighting.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { decimal, matrixOf, meanEntropy, percent } from "./numbers.js";
+import { sideBySide } from "./side_by_side.js";
 import { threadPicture } from "./threads.js";
 import { attentionLabels, visible } from "./tokens.js";
 
@@ -23,7 +24,11 @@ export function headsView(glass) {
   const large = make("section", { class: "large" });
   const importance = headImportance(glass);
 
-  const showLarge = () => large.replaceChildren(...largeHead(glass, state.kind, ...state.chosen));
+  const beside = sideBySide(glass, state, largeHead);
+  const showLarge = () => {
+    large.replaceChildren(...largeHead(glass, state.kind, ...state.chosen));
+    beside.show();
+  };
   const showHeads = () => {
     showGrid(glass, grid, state, showLarge);
     showLarge();
@@ -47,7 +52,7 @@ export function headsView(glass) {
   };
   const heads = make("div", { class: "heads" }, make("div", {}, grid, make("p", { class: "quiet" }, say("gridHint")), importance.element), large);
   show();
-  return make("div", { class: "view" }, bar, lights, heads);
+  return make("div", { class: "view" }, bar, lights, heads, beside.element);
 }
 
 /** The view's choices: {kind, order, chosen: [layer, head] or null}; they stay for every record of the model. */

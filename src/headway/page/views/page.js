@@ -1,9 +1,11 @@
 // The page: the glass box, with a model in a worker in the place of a server.
 
+import { sentenceOf } from "./address.js";
 import { mountBox } from "./box.js";
 import { cardElements } from "./card.js";
 import { make } from "./elements.js";
 import { say } from "./page_words.js";
+import { keyOf, sourceAsItWas } from "./trying.js";
 
 /** Fills the page. open: gives a promise of a Model (model.js). `window.headway.translate` and `.inspect` are the model's. */
 export async function showPage(open) {
@@ -18,7 +20,7 @@ export async function showPage(open) {
     page.model = await model;
     performance.mark("headway-ready");
     page.draw();
-    await page.look(page.model.about.examples[0]);
+    await page.look(sentenceOf(location.hash.slice(1)) ?? { text: page.model.about.examples[0] });
   } catch (problem) {
     page.tell("failed", { problem: problem.message });
   }
@@ -28,6 +30,10 @@ export async function showPage(open) {
 function languageOfAddress() {
   const language = new URLSearchParams(location.hash.slice(1)).get("lang");
   return ["en", "ko"].includes(language) ? language : null;
+}
+
+function isOf({ text, edits }, record) {
+  return text === sourceAsItWas(record) && keyOf(edits) === keyOf(record.edits);
 }
 
 class Page {
@@ -44,6 +50,8 @@ class Page {
     document.querySelector("main").replaceChildren(this.head, this.notice, this.box, this.foot);
     window.addEventListener("popstate", () => {
       if ((languageOfAddress() ?? this.language) !== this.language) this.turn();
+      const named = sentenceOf(location.hash.slice(1));
+      if (named && this.record && !isOf(named, this.record)) this.look(named);
     });
   }
 
@@ -86,12 +94,12 @@ class Page {
     this.draw();
   }
 
-  /** Translates the text and shows the inside. */
-  async look(text) {
+  /** Translates the text and shows the inside. edits: made before. */
+  async look({ text, edits = [] }) {
     const mine = ++this.latest;
     this.tell("looking");
     try {
-      await this.inspect(text, {});
+      await this.inspect(text, edits.length ? { edits } : {});
       if (mine !== this.latest) return;
       this.told = [null, {}];
       this.draw();
