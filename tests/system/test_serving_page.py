@@ -138,9 +138,7 @@ def test_front_doors(open_page, trained, corpus, locale, width, line, sure, warn
     with page.expect_request(is_look) as asked:
         page.click("#look-inside")
     assert asked.value.post_data_json["q"] == "cat dog"
-    page.wait_for_selector("#glass .glass")
-    assert 0 <= page.locator("#inside").bounding_box()["y"] + 1 < 20
-    assert page.locator("#glass .glass").bounding_box()["y"] < 200
+    assert abs(page.locator("#inside").bounding_box()["y"]) < 20  # in view at once, before it is filled
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
