@@ -14,6 +14,7 @@ import { stepsView } from "./steps.js";
 import { termed } from "./terms.js";
 import { visible } from "./tokens.js";
 import { enterStop, showStop, stopByKey, tourBar } from "./tour.js";
+import { hasTraining, trainingView } from "./training.js";
 import { translateView } from "./translate.js";
 import { tryNumbersView } from "./try_numbers.js";
 import { whatIfView } from "./what_if.js";
@@ -26,6 +27,7 @@ const VIEWS = {
   steps: stepsView,
   needs: needsView,
   whatIf: whatIfView,
+  training: trainingView,
   numbers: tryNumbersView,
 };
 const PRESENTED = "135%"; // of the size of letters, to be read from the last row
@@ -236,7 +238,8 @@ function glassOf(state, arriving) {
 /** The tabs, and the view that is open. */
 function views(state, glass) {
   const { say } = glass;
-  const names = Object.keys(VIEWS);
+  const names = Object.keys(VIEWS).filter((name) => name !== "training" || hasTraining(state.record));
+  if (!names.includes(lastView)) lastView = names[0];
   const panel = make("div", { role: "tabpanel", id: "glass-view", tabindex: -1 });
   const made = new Map();
   const tabs = names.map((name) =>

@@ -10,6 +10,7 @@ import { decimal, matrixOf, meanEntropy, percent } from "./numbers.js";
 import { sideBySide } from "./side_by_side.js";
 import { threadPicture } from "./threads.js";
 import { attentionLabels, visible } from "./tokens.js";
+import { nameOfWeights } from "./training_changes.js";
 
 const SHORT = 16;
 
@@ -92,10 +93,6 @@ function sortedHeads(record, { kind, order }) {
 function mostTelling(kind, heads) {
   const share = ({ measures }) => Math.max(...SHARES[kind].slice(0, 3).map((name) => measures[name] ?? 0));
   return heads.reduce((best, one) => (share(one) > share(best) ? one : best));
-}
-
-function nameOfWeights(record, kind, layer) {
-  return `${record.attention[kind].names.replace("{layer}", layer)}.weights`;
 }
 
 /** Paints the pictures into the buttons, layer by layer; the largest weight of all has the darkest colour. */
