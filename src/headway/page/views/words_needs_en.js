@@ -4,6 +4,7 @@ export const needsEnglish = {
   exact: "float32",
   view_needs: "What it needs",
   lead_needs: "Attention says where the model looks. These measure what it needs, where a token comes from, and in which layer it is decided.",
+  moreAnalyses: "More: where it comes from, why this word, what each layer would say",
   compute: "Compute",
   absentHere: "Not computed here: {names}. headway serve computes them, and so does headway inspect … --analysis NAME --output page.html.",
   absentInPage: "Not in this page: {names}. headway inspect … --analysis NAME --output page.html puts them in, and headway serve computes them for any sentence.",

@@ -4,6 +4,7 @@ export const needsKorean = {
   exact: "float32 숫자",
   view_needs: "근거 분석",
   lead_needs: "어텐션은 모델이 어디를 보는지 말해 줍니다. 여기서는 무엇이 필요한지, 토큰이 어디에서 오는지, 어느 층에서 정해지는지를 잽니다.",
+  moreAnalyses: "더 보기: 어디에서 오는지, 왜 이 단어인지, 층마다 무엇을 쓸지",
   compute: "계산하기",
   absentHere: "여기서 계산하지 않는 것: {names}. headway serve나 headway inspect … --analysis NAME --output page.html로 볼 수 있습니다.",
   absentInPage: "이 페이지에 없는 것: {names}. headway inspect … --analysis NAME --output page.html로 넣을 수 있고, headway serve는 어떤 문장이든 계산합니다.",
