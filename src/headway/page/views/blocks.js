@@ -4,7 +4,7 @@ import { attentionStages } from "./attention_blocks.js";
 import { probabilityBars } from "./bars.js";
 import { largest } from "./colours.js";
 import { make, select } from "./elements.js";
-import { matrixOf, meanAndSpread, percent, probability, range, readable, rowProducts, shareOfZeros, sinusoids } from "./numbers.js";
+import { decimal, matrixOf, meanAndSpread, percent, probability, range, readable, rowProducts, shareOfZeros, sinusoids } from "./numbers.js";
 import { arrayPicture, isEdited, note, picture, rowsOf, stage, times } from "./stages.js";
 import { brief, pieceTexts, readTexts, visible } from "./tokens.js";
 
@@ -162,7 +162,7 @@ function normStages(glass, { stack, sublayer }) {
   const rows = rowsOf(glass, stack);
   const { d_model, norm } = record.model.config;
   const [before, after] = [normReads(glass, sublayer, norm), `${sublayer}.normalised`].map((name) => glass.get(name));
-  const figures = before && after ? [before, after].flatMap((array) => meanAndSpread(matrixOf(array), 0).map(readable)) : null;
+  const figures = before && after ? [before, after].flatMap((array) => meanAndSpread(matrixOf(array), 0).map((value) => decimal(value))) : null;
   const spreads = () => {
     const [mean, spread, newMean, newSpread] = figures;
     return note(say("spreads", { token: rows.rowNames[0], mean, spread, newMean, newSpread }));
