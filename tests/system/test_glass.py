@@ -16,7 +16,7 @@ from tests.system.test_glass_what_if import shares_in, words_in
 VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 TEXT = "ant bee cat dog elk"
 LEADS = {
-    "en": ["how sure", "Figure 1", "attention head", "Press play", "what it needs", "Switch a part", "arithmetic"],
+    "en": ["how sure", "Figure 1", "attention head", "Press play", "what it needs", "Switch off a part", "arithmetic"],
     "ko": ["확신", "그림 1", "어텐션 헤드", "재생", "무엇이 필요한지", "끄거나", "계산"],
 }
 

@@ -16,7 +16,7 @@ new MutationObserver(() => {
   window.looks.push(`${later} ${lines > 0}`);
 }).observe(document, { subtree: true, childList: true, attributes: true });
 """
-SENTENCES = {"en": "To write", "ko": "이 단어를 쓸 때 본 곳"}
+SENTENCES = {"en": "To write", "ko": "단어를 쓸 때 본 단어"}
 
 
 @pytest.fixture

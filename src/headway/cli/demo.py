@@ -42,6 +42,7 @@ def demo(
     bound_spinning()
     from headway.corpora.dates import dates_corpus
     from headway.evaluation import alignment_error_rate, parse_pharaoh
+    from headway.page.watching import Watcher
     from headway.recipe.reading import load_recipe
     from headway.storage.atomic import write_directory
     from headway.training.run_directory import refuse_changes
@@ -63,13 +64,13 @@ def demo(
         with write_directory(data) as folder:
             corpus.write(folder)
         tell(f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {data}")
-    run_training(recipe, run, f"demo --output {output} --languages {languages}", threads)
+    run_training(recipe, run, f"demo --output {output} --languages {languages}", threads, Watcher())
     translator = Translator.load(run)
     sources, targets = (list(read_lines(data / f"test.{language}")) for language in (source, target))
     translations = translator.translate(sources)
     right = sum(found.text == wanted for found, wanted in zip(translations, targets, strict=True))
     share = right / len(sources)
-    typer.echo(f"\n{right} of {len(sources)} dates that it has never seen are translated exactly: {share:.1%}\n")
+    typer.echo(f"\n{right} of {len(sources)} unseen dates translated exactly: {share:.1%}\n")
     if (data / "test.align").exists():  # an older version has made none
         known = [parse_pharaoh(line) for line in read_lines(data / "test.align")]
         error = alignment_error_rate(translator.align(sources, targets), known)

@@ -17,7 +17,6 @@ import headway
 from headway.errors import UserError
 from headway.insight.analyses.analysis import token
 from headway.insight.maps import SUBLAYERS, word_groups
-from headway.insight.record import log_probabilities
 
 if TYPE_CHECKING:
     from headway.insight import Text, TranslationRecord
@@ -93,7 +92,8 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "history": record.history,
         "analyses": {name: one.document(vocabulary) for name, one in record.analyses.found().items()},
     }
-    return {**plain(document), "arrays": dict(_entries(record, arrays))}
+    training = record.training if arrays in ("all", "layers") else None
+    return {**plain(document), "training": training, "arrays": dict(_entries(record, arrays))}
 
 
 def plain(value: Any) -> Any:
@@ -145,13 +145,15 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
         elif array.dtype == bool:
             yield name, _entry("bool", array.astype(np.uint8))
         else:
-            yield name, _numbers(array, half or name in analyses or name.endswith((".scores", ".weights")))
+            yield name, numbers_entry(array, half or name in analyses or name.endswith((".scores", ".weights")))
 
 
 def logits_entry(record: TranslationRecord) -> dict[str, Any]:
     """The logits of a page, each row shifted to log-probabilities: likely tokens, near 0, keep the most digits."""
+    from headway.insight.record import log_probabilities  # a server loads it with the first record
+
     logits = log_probabilities(record.arrays["logits"]).astype(np.float32)
-    return _numbers(logits, half=logits.size <= HALF_LOGITS_UP_TO)
+    return numbers_entry(logits, half=logits.size <= HALF_LOGITS_UP_TO)
 
 
 def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:
@@ -171,7 +173,8 @@ def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:
                 before = f"{name}_residual.{'sum' if config.norm == 'pre' else 'normalised'}"
 
 
-def _numbers(array: NDArray[np.float32], half: bool) -> dict[str, Any]:
+def numbers_entry(array: NDArray[np.float32], half: bool) -> dict[str, Any]:
+    """The entry of an array, in int8 if it may not be in float16."""
     largest = np.abs(array).max(initial=0.0)
     if (half and largest <= LARGEST_HALF) or not np.isfinite(largest):
         return _entry("float16", array.astype("<f2"))

@@ -38,6 +38,7 @@ export function recordOf({ about, vocabulary, source, target, beam, arrays, want
     inspected_step: about.step,
     history: [],
     analyses: {},
+    training: ["all", "layers"].includes(wanted) ? about.training : null,
     arrays: Object.fromEntries(Object.entries(arrays).filter(([name]) => isWanted(name, wanted))),
   };
 }

@@ -21,7 +21,7 @@ export function amount(measure, value, say) {
 }
 
 /** -> {name, share}: the measure with the largest share; name: "spread" or "other" where none reaches NAMED_FROM */
-function labelOf(kind, measures) {
+export function labelOf(kind, measures) {
   const [name, share] = SHARES[kind]
     .map((measure) => [measure, measures[measure] ?? 0])
     .toSorted((one, other) => other[1] - one[1])[0];

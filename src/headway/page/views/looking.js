@@ -37,7 +37,7 @@ export function lookingPicture(glass) {
     }
     drawLines(lines, now ? linesOfWord(seen, words, now) : [], grows);
     const told = now === null ? [] : now.side === "target" ? ofTarget(glass, seen, now.number) : ofSource(glass, seen, now.number);
-    sentence.replaceChildren(...(now === resting ? [...told.slice(0, 1), make("p", { class: "quiet" }, say("pairHint"))] : grows ? told.slice(0, 1) : told));
+    sentence.replaceChildren(...(now === resting ? [...told.slice(0, 1), make("p", { class: "quiet hint" }, say("pairHint"))] : grows ? told.slice(0, 1) : told));
   };
   const player = playerOf({ words, state, look, rest: () => look(resting), play, sentence, say });
   for (const side of ["source", "target"]) {

@@ -2,6 +2,7 @@
 
 import { make } from "./elements.js";
 import { canBeExact } from "./exact.js";
+import { pictureButton } from "./save_picture.js";
 import { brief, languageOf, visible } from "./tokens.js";
 import { canTour } from "./tour.js";
 import { editedLine } from "./what_if.js";
@@ -58,6 +59,7 @@ function tools(state, glass, { draw, tourTo }) {
     state.exact || canBeExact(state) ? button("exact", state.exact, exact) : null,
     button("present", state.presenting, present),
     make("button", { type: "button", class: "tool-theme", "aria-label": say("theme"), title: say("theme"), click: theme }, dark ? "☀" : "☾"),
+    pictureButton(state, glass, draw),
     aboutButton(glass),
     state.inspect ? null : languageSwitch(state, draw),
   ];
