@@ -339,7 +339,7 @@ def test_blocks_say_what_their_numbers_are(told):
                 [said_zeros] = re.findall(r"Here (\S+) of them are 0", text)
                 assert percents(said_zeros) == pytest.approx([100 * zeros], abs=0.06)
                 continue
-            numbers = re.search(r"mean (\S+) and spread (\S+) before, (\S+) and (\S+) after", text)
+            numbers = re.search(r"mean (\S+) and standard deviation (\S+) before, (\S+) and (\S+) after", text)
             assert numbers
             before, after = (decoded(arrays, f"{sublayer}.{name}")[0].astype(float) for name in ("sum", "normalised"))
             wanted = [before.mean(), before.std(), after.mean(), after.std()]
@@ -361,5 +361,5 @@ def test_an_edit_without_effect_names_the_word_that_lost_most(script):
             assert "No word has lost as much as 1%" in text
         else:
             at = lost.argmax()
-            assert f"of w{at} most of all: {shown(before[at])} before, {shown(now[at])} after" in text
+            assert f"most of all of w{at}: {shown(before[at])} before, {shown(now[at])} after" in text
         assert script.ask({"tried": {**tried, "after": {"text": "y"}}}) is None
