@@ -132,6 +132,7 @@ function steps(glass) {
 
 /** Of each layer norm after a sub-layer, and of each feed-forward network, by the name of its arrays: what stands beside it. */
 function blocks(glass) {
+  Object.assign(glass.chosen, { source: null, target: null }); // the first row
   const names = Object.keys(glass.record.arrays).map((name) => /^((encoder|decoder)\.layers\.\d+\.(\w+))\.(?:normalised|hidden)$/u.exec(name)).filter((found) => found);
   const kindOf = (name) => (name === "feed_forward" ? "feedForward" : "addNorm");
   return Object.fromEntries(names.map(([, sublayer, stack, name]) => [sublayer, blockContents[kindOf(name)](glass, { stack, sublayer }).map((one) => one.textContent).join(" ")]));

@@ -54,7 +54,6 @@ export const needsEnglish = {
   method_contributions: "contributions",
   method_erasure: "erasure",
   method_contrast_erasure: "contrast, erasure",
-  method_contrast_gradient_x_input: "contrast, gradient × input",
   method_random: "random order",
   importanceTitle: "How much the model needs each head",
   importanceText: "Not for this sentence alone: over many reference translations, each head is switched off by itself.",

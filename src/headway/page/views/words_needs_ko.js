@@ -54,7 +54,6 @@ export const needsKorean = {
   method_contributions: "기여도",
   method_erasure: "지우기",
   method_contrast_erasure: "대조, 지우기",
-  method_contrast_gradient_x_input: "대조, 그래디언트 × 입력",
   method_random: "무작위 순서",
   importanceTitle: "모델에 각 헤드가 얼마나 필요한가",
   importanceText: "이 문장만이 아니라 많은 참조 번역에서, 헤드를 하나씩 꺼 봅니다.",
