@@ -362,8 +362,7 @@ def test_by_keyboard_alone(window):
 
 
 def words(language: str) -> dict[str, str]:
-    names = f"words_{language}.js", f"words_needs_{language}.js"
-    text = "".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
+    text = "".join(file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob(f"words*_{language}.js")))
     return dict(re.findall(r'^  (\w+): "(.*)",$', text, re.MULTILINE))
 
 
