@@ -13,7 +13,7 @@ from benchmarks.load import measure
 
 from headway.errors import UserError
 from headway.serving import service as service_module
-from headway.serving.clients import BODIES_OF_AN_ADDRESS, Rates, parse_limits
+from headway.serving.clients import BODIES_OF_A_CLIENT, Rates, parse_limits
 from headway.serving.logs import JsonLines, LogWriter
 from headway.serving.pairs import Pairs
 from headway.serving.service import MOST_CALLS, MOST_OF_A_CLIENT, LatestCache
@@ -639,12 +639,21 @@ def test_a_client_has_no_more_than_its_share_of_the_places(serve):
     assert other == 200
 
 
-def test_a_body_that_is_under_way_holds_no_place(serve):
-    """Nor may one address send more than some at once; others are received meanwhile."""
-    server = serve(max_requests=1, body_timeout=5.0)
+@pytest.mark.parametrize(
+    ("slow", "other"),
+    [
+        ([at(1)["headers"]], at(2)["headers"]),
+        ([{"authorization": "Bearer secret-one"}], {"authorization": "Bearer Geheim-zwei"}),
+        ([{"authorization": f"Bearer forged-{n}"} for n in range(3)], {"authorization": "Bearer Geheim-zwei"}),
+    ],
+    ids=["addresses", "keys behind one address", "forged keys, which count for their address"],
+)
+def test_a_body_that_is_under_way_holds_no_place(serve, slow, other):
+    """Nor may one client send more than some at once; others are received meanwhile."""
+    server = serve(max_requests=1, body_timeout=5.0, api_keys=dict.fromkeys(KEYS if "authorization" in other else ()))
     end = asyncio.Event()
 
-    async def slow():
+    async def body():
         yield b'{"q": '
         await end.wait()
         yield b'"a", "source": "de", "target": "en"}'
@@ -653,19 +662,19 @@ def test_a_body_that_is_under_way_holds_no_place(serve):
         json_ = {"content-type": "application/json"}
         async with server.client() as client:
             sent = [
-                asyncio.create_task(client.post("/detect", content=slow(), headers={**json_, **at(1)["headers"]}))
-                for _ in range(BODIES_OF_AN_ADDRESS + 3)
+                asyncio.create_task(client.post("/detect", content=body(), headers={**json_, **slow[n % len(slow)]}))
+                for n in range(BODIES_OF_A_CLIENT + 3)
             ]
             await until(lambda: sum(one.done() for one in sent) == 3)
             assert gauge(server) == 0
-            other = await client.post("/translate", json=GOOD, **at(2))
+            answer = await client.post("/translate", json=GOOD, headers=other)
             end.set()
-            return other, await asyncio.gather(*sent)
+            return answer, await asyncio.gather(*sent)
 
-    other, answers = asyncio.run(running())
-    assert other.status_code == 200
+    answer, answers = asyncio.run(running())
+    assert answer.status_code == 200
     assert sum(one.status_code == 429 for one in answers) >= 3
-    assert {one.headers.get("connection") for one in answers if "from this address" in one.text} == {"close"}
+    assert {one.headers.get("connection") for one in answers if "of your requests" in one.text} == {"close"}
 
 
 def test_a_request_of_too_many_sentences_says_how_many_may_be(serve):
