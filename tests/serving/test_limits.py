@@ -164,6 +164,27 @@ def test_a_request_is_charged_by_its_work(serve):
     assert (dear.status_code, "16 units, the limit is 10 a minute" in dear.json()["error"]) == (400, True)
 
 
+@pytest.mark.parametrize(
+    ("path", "fields", "units"),
+    [
+        ("/translate", {"q": "a"}, 1),
+        ("/translate", {"q": "\n".join("a" * 100), "beam_size": 10}, 22),  # 199 characters and 99 ends of lines
+        ("/translate", {"q": "<br>a" * 100, "format": "html", "beam_size": 10}, 25),
+        ("/translate", {"q": "a" * 1000, "glossary": {"b": "c"}}, 17),  # the places of a beam for 16 terms
+        ("/detect", {"q": ["a" * 5000] * 5}, 3),
+        ("/align", {"q": ["a"] * 3, "translation": ["a"] * 3}, 3),
+        ("/align", {"q": "a" * 150, "translation": "a" * 150}, 2),
+        ("/inspect", {"q": "a", "analyses": ["erasure"], "order": True}, 3),
+    ],
+)
+def test_what_takes_more_counts_as_more(serve, path, fields, units):
+    server = serve(rate_limit=((60, 100),), cache_size=0)
+    direction = {"source": "de", "target": "en"} if path != "/detect" else {}
+    answer = server.post(path, json={**direction, **fields})
+    assert answer.status_code == 200, answer.text
+    assert measure(server.service.metrics.page().decode(), "headway_units_total") == units
+
+
 def test_a_key_has_limits_of_its_own(serve):
     server = serve(api_keys={"own": ((60, 1),), "free": (), "usual": None}, rate_limit=((60, 2),))
 

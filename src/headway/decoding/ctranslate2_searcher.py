@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 SENTENCES_PER_BATCH, ACCELERATOR_SENTENCES = 32, 64
 """Maximum batch sizes on CPU and elsewhere."""
-LOGITS_PER_BATCH = 2**25
+LOGITS_PER_BATCH = 2**24
 """Maximum number of logits of a batch that is scored, padding counted: all are in memory at once."""
 SHORT = 16
 """Sources with fewer tokens have batches of their own: with AVX-512, oneDNN has another kernel for the attention in

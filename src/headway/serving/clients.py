@@ -48,11 +48,12 @@ def parse_limits(text: str) -> Limits:
 class Clients:
     """Knows clients by their keys and addresses, and charges them."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: Settings, on_charge: Callable[[int], None]) -> None:
+        """on_charge: called with the units that a client is charged with."""
         self._keys = {_digest(key): limits for key, limits in settings.api_keys.items()}
         self._metrics_key = _digest(settings.metrics_key) if settings.metrics_key else None
         self._limits, self._most = settings.rate_limit, settings.max_requests
-        self._rates = Rates(clock)
+        self._rates, self._on_charge = Rates(), on_charge
         self._places: Counter[str] = Counter()
         self._bodies: Counter[str] = Counter()
         self._salt = secrets.token_bytes()
@@ -91,6 +92,7 @@ class Clients:
                 raise UserError(f"the request counts as {units:,} units, the limit is {most:,} a {period}; send less")
         if (wait := self._rates.wait(client.name, units - paid, client.limits)) > 0:
             raise HTTPException(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
+        self._on_charge(units - paid)
 
     def _known(self, request: HTTPConnection, key: object = "") -> bytes | None:
         """The digest of the known key in body or head; each is compared with all keys, in constant time."""
