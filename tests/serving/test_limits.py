@@ -174,7 +174,8 @@ def test_a_request_is_charged_by_its_work(serve):
         ("/detect", {"q": ["a" * 5000] * 5}, 3),
         ("/align", {"q": ["a"] * 3, "translation": ["a"] * 3}, 3),
         ("/align", {"q": "a" * 150, "translation": "a" * 150}, 2),
-        ("/inspect", {"q": "a", "analyses": ["erasure"], "order": True}, 3),
+        ("/inspect", {"q": "a", "analyses": ["erasure"], "order": True}, 6),
+        ("/inspect", {"q": "a", "analyses": ["contributions", {"kind": "faithfulness"}]}, 6),
     ],
 )
 def test_what_takes_more_counts_as_more(serve, path, fields, units):

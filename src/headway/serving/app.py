@@ -32,7 +32,8 @@ from headway.serving.service import ALIGNED, AUTO, DETECTED, Service, links_of, 
 from headway.serving.settings import Settings
 from headway.text.detection import Detected
 
-UNITS_OF_RECORD = 1  # of a record, of each other translation in it, and of each analysis
+UNITS_OF_ORDER = 4  # a record, each other translation in it and each other analysis count as one
+UNITS_OF_ANALYSES = {"faithfulness": 4, "head_importance": 16}
 
 
 def make_app(service: Service) -> ASGIApp:
@@ -117,8 +118,8 @@ def _add_insight(app: FastAPI, service: Service, clients: Clients) -> None:
         async with admitted(request, schemas.InspectRequest, clients) as (wanted, client):
             if not settings.inspecting:
                 raise HTTPException(404, "this server doesn't inspect: see --no-inspect")
-            records = 1 + len(wanted.cases) + len(wanted.analyses) + wanted.order
-            clients.charge(client, UNITS_OF_RECORD * records, paid=1)
+            units = 1 + len(wanted.cases) + sum(map(_units, wanted.analyses)) + UNITS_OF_ORDER * wanted.order
+            clients.charge(client, units, paid=1)
             texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
             options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
             options |= {"edits": read_edits(wanted.edits), "cases": [read_edits(case) for case in wanted.cases]}
@@ -246,6 +247,11 @@ def _named(code: str, locale: Locale | None = None) -> dict[str, str]:
     with suppress(ValueError, UnknownLocaleError):
         name = locale and is_language(code) and Locale.parse(code.replace("_", "-"), sep="-").get_display_name(locale)
     return {"code": code, "name": name or english_name(code)}
+
+
+def _units(analysis: Any) -> int:
+    kind = analysis.get("kind") if isinstance(analysis, dict) else analysis
+    return UNITS_OF_ANALYSES.get(str(kind), 1)
 
 
 def _with_pairs(analysis: Any, pair: LanguagePair) -> Any:

@@ -183,7 +183,7 @@ def busy(message: str = "the server is busy", *, close: bool = False) -> HTTPExc
 
 
 def _name(request: HTTPConnection, known: bytes | None) -> str:
-    """Of the client with the known key, or else of the address."""
+    """The name of the client with the known key, or else of the address."""
     if known is not None:
         return f"key {known.hex()}"
     return f"address {network_of(request.client.host if request.client else '')}"

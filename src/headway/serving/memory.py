@@ -1,6 +1,6 @@
 """An upper bound of the memory that a server takes, and the refusal to start where there is less."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from headway.decoding.by_length import TOKENS_PER_BATCH
@@ -19,7 +19,7 @@ LIBRARIES, TORCH_LIBRARIES = 350e6, 350e6  # bytes of Python and all that is imp
 
 
 class Copies(NamedTuple):
-    """How often an engine has its arrays in memory, as was measured: a step of search makes copies, and the heap has
+    """Factors by which an engine has more in memory than its arrays, as was measured: a step of search makes copies, and the heap has
     gaps, because caches grow."""
 
     cache: float
@@ -46,7 +46,7 @@ def batch_memory(config: ModelConfig, engine: EngineName, batch_size: int) -> fl
     return FLOAT * (copies.cache * max(cache, sources) + copies.logits * logits + SCORED)
 
 
-def most_memory(models: Collection[tuple[ModelConfig, int, EngineName]], settings: Settings, workers: int) -> float:
+def most_memory(models: Sequence[tuple[ModelConfig, int, EngineName]], settings: Settings, workers: int) -> float:
     """The most bytes of a server on CPU, without bodies: libraries, weights, and a batch of the largest model for each
     worker. Weights are those of the engine and of torch where it may be loaded later, for glossaries and to inspect,
     and with CTranslate2 those that align. models: config, number of parameters and engine of each."""
@@ -60,7 +60,8 @@ def most_memory(models: Collection[tuple[ModelConfig, int, EngineName]], setting
 
 def check_memory(translators: Collection[Translator], settings: Settings, workers: int) -> str:
     """A line that says how much memory the server may take. Raises UserError if the machine hasn't as much."""
-    models = [(one.info.config, one.info.num_parameters, one.engine) for one in translators if one.device == "cpu"]
+    on_cpu = [one for one in translators if one.device == "cpu"]
+    models = [(one.info.config, one.info.num_parameters, one.engine) for one in on_cpu]
     if not models:
         return "the server's memory isn't estimated, because no model is on CPU"
     needed, there = most_memory(models, settings, workers), usable_memory()
