@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-ray test-runtime test-container test-faults mutants fuzz lint bench bench-peers bench-deploying results results-quick soak reference docs docs-messages dist clean
+.PHONY: setup demo test test-system test-argos test-ray test-runtime test-container test-faults mutants fuzz lint bench bench-peers bench-deploying results results-quick soak reference docs site docs-messages dist clean
 
 setup: $(READY)
 
@@ -110,7 +110,7 @@ reference: setup
 	$(BIN)/python docs/make_reference.py
 
 # The guide in both languages, docs/guide/_build/html: every chapter runs while it is built, and a warning is an error.
-# The pages of the reference come from the code and from docs/, and have no catalogue.
+# The pages of the reference come from the code, those of use from docs/; neither has a catalogue.
 GUIDE := docs/guide
 SPHINX := OMP_NUM_THREADS=1 $(DOCS)/bin/sphinx-build -q -W --keep-going
 SPHINX_MESSAGES := $(SPHINX) -b gettext -D exclude_patterns=_build,reference -D suppress_warnings=toc.not_readable
@@ -120,6 +120,13 @@ docs: $(DOCS)/.ready
 	$(DOCS)/bin/python $(GUIDE)/check_translation.py $(GUIDE)/_build/messages $(GUIDE)/locale/ko/LC_MESSAGES
 	$(SPHINX) -b html $(GUIDE) $(GUIDE)/_build/html/en
 	$(SPHINX) -b html -D language=ko -D 'html_title=headway 안내서' $(GUIDE) $(GUIDE)/_build/html/ko
+	$(DOCS)/bin/python $(GUIDE)/check_links.py $(GUIDE)/_build/html
+
+# The published site: the guide, all pages of docs/, and the page of the demo.
+site: docs demo
+	cp $(GUIDE)/site.html $(GUIDE)/_build/html/index.html
+	cp headway-demo/page.html $(GUIDE)/_build/html/demo.html
+	$(DOCS)/bin/python $(GUIDE)/check_links.py $(GUIDE)/_build/html
 
 # Brings the Korean catalogues up to date with the English chapters: what is new in them waits for its translation.
 docs-messages: $(DOCS)/.ready

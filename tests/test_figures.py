@@ -1,4 +1,4 @@
-"""The READMEs' table of recipes and docs/results.md tell the same, and the page of presets what `headway plan` says."""
+"""The tables of recipes and docs/results.md tell the same, and the page of presets what `headway plan` says."""
 
 import re
 from decimal import Decimal
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from headway.cli import app
 
 ROOT = Path(__file__).parent.parent
-READMES = ["README.md", "README.ko.md"]
+RECIPES = ["docs/recipes.md", "docs/recipes.ko.md"]
 RECIPE = re.compile(r"[\w-]+\.yaml")
 GREEDY, BEAM = ("greedy", "그리디"), ("beam", "빔")
 HALF_A_TENTH = Decimal("0.05")
@@ -79,11 +79,11 @@ def in_order(some: list[Decimal], all_of: list[Decimal]) -> bool:
     return all(any(is_rounded(one, other) for other in rest) for one in some)
 
 
-@pytest.mark.parametrize("readme", READMES)
-def test_bleu_of_a_readme_is_that_of_the_results(readme):
+@pytest.mark.parametrize("page", RECIPES)
+def test_bleu_of_a_recipe_is_that_of_the_results(page):
     results = of_recipes("docs/results.md")
     told = 0
-    for recipe, [row] in of_recipes(readme).items():
+    for recipe, [row] in of_recipes(page).items():
         for kind, figures in claimed(row[2]).items():
             assert figures, f"{recipe}: {row[2]}"
             assert in_order(figures, measured(results[recipe])[kind]), f"{recipe}: {kind} {figures}"
@@ -93,10 +93,10 @@ def test_bleu_of_a_readme_is_that_of_the_results(readme):
     assert told >= len(results)
 
 
-@pytest.mark.parametrize("readme", READMES)
-def test_minutes_of_a_readme_are_those_of_the_results(readme):
+@pytest.mark.parametrize("page", RECIPES)
+def test_minutes_of_a_recipe_are_those_of_the_results(page):
     results = of_recipes("docs/results.md")
-    for recipe, [row] in of_recipes(readme).items():
+    for recipe, [row] in of_recipes(page).items():
         if recipe in results:
             minutes = {round(one) for other in results[recipe] for one in numbers(other[-1])}
             told = set(numbers(row[4]))
@@ -104,19 +104,19 @@ def test_minutes_of_a_readme_are_those_of_the_results(readme):
             assert told <= minutes, recipe
 
 
-@pytest.mark.parametrize("readme", READMES)
-def test_work_of_a_readme_is_that_of_the_results(readme):
+@pytest.mark.parametrize("page", RECIPES)
+def test_work_of_a_recipe_is_that_of_the_results(page):
     results = of_recipes("docs/results.md")
-    for recipe, [row] in of_recipes(readme).items():
+    for recipe, [row] in of_recipes(page).items():
         if recipe in results:
             [work] = [one for other in results[recipe] for one in numbers(other[-2])]
             assert round(work, 2) == Decimal(row[3]), recipe
 
 
-def test_both_readmes_have_the_same_figures():
+def test_both_languages_have_the_same_figures():
     english, korean = (
-        {recipe: (claimed(row[2]), numbers(f"{row[3]} {row[4]}")) for recipe, [row] in of_recipes(readme).items()}
-        for readme in READMES
+        {recipe: (claimed(row[2]), numbers(f"{row[3]} {row[4]}")) for recipe, [row] in of_recipes(page).items()}
+        for page in RECIPES
     )
     assert english == korean
 

@@ -4,6 +4,8 @@ listed and translated. `make docs` builds it, and so runs it."""
 import ast
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -153,14 +155,26 @@ def test_the_reference_names_what_there_is(chapter):
 
 
 def test_every_page_of_the_reference_is_listed():
-    """Those that are written, and those that are copied from docs/, which git ignores."""
     listed = re.findall(r"^reference/([\w-]+)$", text_of(GUIDE / "reference.md"), flags=re.MULTILINE)
-    manuals = re.findall(r'"([\w/]+\.md)"', (GUIDE / "manuals.py").read_text("utf-8"))
-    assert all((ROOT / "docs" / manual).exists() for manual in manuals)
-    copied = [Path(manual).stem for manual in manuals]
-    assert sorted(listed) == sorted([*copied, *(path.stem for path in API)])
-    ignored = (ROOT / ".gitignore").read_text("utf-8").splitlines()
-    assert all(f"/docs/guide/reference/{name}.md" in ignored for name in copied)
+    assert sorted(listed) == sorted(path.stem for path in API)
+
+
+def test_links_of_the_site_that_lead_nowhere_are_named(tmp_path):
+    pages = {
+        "a.html": '<h1 id="top"></h1><a href="b.html#x">1</a><a href="#top">2</a><a href="https://x/">3</a>',
+        "b.html": '<p id="y"></p><img src="none.svg"><a href="../outside.html">4</a><a href="a.html#top">5</a>',
+    }
+    for name, page in pages.items():
+        (tmp_path / name).write_text(page)
+    command = [sys.executable, GUIDE / "check_links.py", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    a, b = tmp_path / "a.html", tmp_path / "b.html"
+    assert sorted(done.stderr.splitlines()) == [
+        f"{a}: b.html#x has no such place",
+        f"{b}: ../outside.html leads nowhere",
+        f"{b}: none.svg leads nowhere",
+    ]
 
 
 def test_the_public_names_are_in_the_reference():

@@ -46,6 +46,7 @@ NEED_TORCH = {
     "headway.insight.recording",
     *(name for name in MODULES if name.startswith("headway.insight.analyses.") and not name.endswith(".analysis")),
     "headway.page.inspecting",
+    "headway.page.watching",
     "headway.recipe.planning",
     "headway.recipe.sizes",
     "headway.recipe.choosing",

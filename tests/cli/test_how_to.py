@@ -1,4 +1,4 @@
-"""The commands and the Python of the how-to pages run, one after the other, on small files with the names of the page.
+"""Commands and Python of the pages for tasks run, one after the other, on small files with the names of the page.
 Trainings are two steps of a tiny model. Only what needs a network is left out: the page's files are there instead.
 """
 

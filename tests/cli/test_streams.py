@@ -47,7 +47,7 @@ def tell() -> None:
     Console(stderr=True).print("[b]a table[/b]")
     with Reporter() as reporter:
         reporter.line("a line")
-        reporter.step(1, 2.0, 3.0, 0.5, 1.0)
+        reporter.step(1, "loss 2.000", 3.0, 0.5, 1.0)
     logging.StreamHandler(sys.stderr).emit(logging.makeLogRecord({"msg": "a record"}))
     sys.stderr.flush()
 

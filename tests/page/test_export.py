@@ -59,12 +59,14 @@ def header(file: bytes) -> dict:
 
 
 def test_a_folder_for_any_static_host(stored, tmp_path):
-    export_web(stored, tmp_path / "page", examples=["word1 word2"])
+    training = {"moments": [{"step": 3}]}
+    export_web(stored, tmp_path / "page", examples=["word1 word2"], training=training)
     about = header((tmp_path / "page" / "model.headway").read_bytes())
     assert about["config"] == stored.model.config.to_dict()
     assert about["decoding"]["beam_size"] == 3
     assert about["examples"] == ["word1 word2"]
     assert about["step"] == 7
+    assert about["training"] == training
     assert {tensor["precision"] for tensor in about["tensors"]} == {"int8", "float32"}
     page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
     assert all(text in page for _, text in NEEDS_A_HOST)

@@ -8,6 +8,8 @@ from headway.page.export import MODEL_FILE, export_web
 from tests.page.scripts import page
 from tests.translator.test_translator import translator
 
+TRAINING = {"moments": [{"step": 0}, {"step": 7}]}
+
 
 @pytest.fixture(scope="module")
 def door():
@@ -17,7 +19,7 @@ def door():
 @pytest.fixture(scope="module")
 def browser(door, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported") / "web"
-    export_web(door.stored, folder, "float32")
+    export_web(door.stored, folder, "float32", training=TRAINING)
     with page(Path(__file__).with_name("translating.js"), tmp_path_factory.mktemp("page")) as process:
         process.ask({"file": str(folder / MODEL_FILE)})
         yield process
@@ -30,6 +32,12 @@ def test_a_translation_is_that_of_python(browser, door, text):
     found = browser.ask({"task": "translate", "text": text, "options": {"beamSize": 2}})
     assert (found["text"], found["stopped"]) == (wanted.text, wanted.stopped)
     assert found["score"] == (wanted.score and pytest.approx(wanted.score, abs=1e-3))
+
+
+@pytest.mark.parametrize("arrays", ["all", "layers", "attention", "none"])
+def test_a_record_has_the_training_beside_its_layers(browser, arrays):
+    found = browser.ask({"task": "inspect", "text": "the cat", "options": {"arrays": arrays}})
+    assert found["training"] == (TRAINING if arrays in ("all", "layers") else None)
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def open_live(window: Window, model: Translator, text: str, language: str = "en"
         options = {"edits": edits, "cases": cases, "order": body.get("order", False)}
         options["analyses"] = body.get("analyses", [])
         record = model.inspect(body["text"], body.get("translation"), **options)
-        return json.dumps(record.to_dict(arrays=body.get("arrays", "all")), ensure_ascii=False)
+        return json.dumps(record.to_dict(arrays=body.get("arrays", "layers")), ensure_ascii=False)
 
     def answer(route) -> None:
         path = route.request.url.removeprefix(ORIGIN)

@@ -1,5 +1,6 @@
 """The demo, as README.md shows it: it must learn its task."""
 
+import base64
 import re
 
 from tests.system.running import run_headway
@@ -18,7 +19,9 @@ def test_demo_reaches_99_percent_on_unseen_dates(tmp_path):
     assert "█" in outcome.out
     page = (tmp_path / "headway-demo" / "page.html").read_text(encoding="utf-8")
     assert "headway-demo/page.html" in outcome.out
-    assert 'id="model"' in page  # tests/system/test_web.py opens such a page
+    model = base64.b64decode(page.partition('id="model">')[2].partition("</script>")[0])
+    assert b'"domain":"dates and times"' in model  # tests/system/test_web.py opens such a page
+    assert b'"head_importance":{"fields"' in model
     run = tmp_path / "headway-demo" / "run"
     translated = run_headway("translate", run, input_="Sunday, October 3, 1999, 7:30 PM\n")
     assert translated.out == "1999년 10월 3일 일요일 오후 7:30\n"

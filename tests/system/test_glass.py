@@ -16,7 +16,7 @@ from tests.system.test_glass_what_if import shares_in, words_in
 VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 TEXT = "ant bee cat dog elk"
 LEADS = {
-    "en": ["how sure", "Figure 1", "attention head", "Press play", "what it needs", "Switch a part", "arithmetic"],
+    "en": ["how sure", "Figure 1", "attention head", "Press play", "what it needs", "Switch off a part", "arithmetic"],
     "ko": ["확신", "그림 1", "어텐션 헤드", "재생", "무엇이 필요한지", "끄거나", "계산"],
 }
 
@@ -174,7 +174,7 @@ def test_decoding_plays_step_by_step(browser, record, tmp_path):
     window.page.click(".tree-place summary")  # the tree as lists, for those who can't see it
     candidates = record["beam"]["steps"][step]
     window.count(".candidates >> nth=-1 >> li", len(candidates))
-    window.page.locator("input[type=range]").focus()
+    window.page.locator(".player input[type=range]").focus()
     window.page.keyboard.press("Home")
     assert window.page.locator(shown).count() == 2
     window.close()

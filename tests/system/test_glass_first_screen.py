@@ -16,7 +16,7 @@ new MutationObserver(() => {
   window.looks.push(`${later} ${lines > 0}`);
 }).observe(document, { subtree: true, childList: true, attributes: true });
 """
-SENTENCES = {"en": "To write", "ko": "이 단어를 쓸 때 본 곳"}
+SENTENCES = {"en": "To write", "ko": "단어를 쓸 때 본 단어"}
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_the_picture_is_at_the_top_and_plays_once(opened, document, language, wi
     seen = page.evaluate("window.looks")
     assert {f"{later} true" for later in range(1, words)} <= set(seen)  # a word at a time, each with growing lines
     window.contains(".looking .detail", SENTENCES[language])
-    window.count(".threads .grows", 0)  # at the end all words at once
+    window.count(".threads .grows", 0)  # at the end it rests on a word
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page.click(".language")  # drawn anew, it doesn't play again
     assert page.locator(".words.target .later").count() == 0

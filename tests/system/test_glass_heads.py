@@ -42,7 +42,7 @@ def test_labels_are_by_a_rule_that_is_said(opened, random, language):
     window.page.click(".controls .choice label >> nth=0")
     assert window.texts(".head .label")[:4] == LABELS[language][:4]
     window.page.click(".head >> nth=0")
-    assert "40.0%" in window.page.inner_text(".large")  # from where on it is called so
+    assert "50.0%" in window.page.inner_text(".large")  # from where on it is called so
     assert window.texts(".head .label")[4] in LABELS[language]
 
 

@@ -26,6 +26,7 @@ def open_block(window, place: str, head: int, layer: int = 0) -> None:
 
 def go_to(window, row: int, column: int) -> None:
     """A score, by keyboard."""
+    window.page.mouse.move(0, 0)  # nothing is pointed at where the page scrolls
     window.page.focus(".scene canvas")
     for key, times in (("ArrowDown", row + 1), ("ArrowRight", column)):
         for _ in range(times):
@@ -100,17 +101,18 @@ def test_hidden_cells_are_hatched(browser):
     window.close()
 
 
-GREY = """async ([rows, width, rowNames, columnNames]) => {
+GREY = """async ([rows, size, rowNames, columnNames]) => {
     const { sceneLayout } = await import("/glass/scene_layout.js");
-    const sizes = { n: rows, m: rows, d: width, v: width };
+    const sizes = { n: rows, m: rows, d: size, v: size };
     const room = document.querySelector(".scene").clientWidth;
-    const { left, top, width: cell } = sceneLayout(sizes, room, rowNames, columnNames).parts.scores;
+    const tall = document.querySelector(".scene canvas").clientHeight;
+    const { left, top, width, height } = sceneLayout(sizes, room, tall, rowNames, columnNames).parts.scores;
     const canvas = document.querySelector(".scene canvas");
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     const greyAt = (row, column) => {
       let grey = 0;
-      for (let y = Math.ceil(top + row * cell) + 3; y < top + (row + 1) * cell - 3; y++) {
-        for (let x = Math.ceil(left + column * cell) + 3; x < left + (column + 1) * cell - 3; x++) {
+      for (let y = Math.ceil(top + row * height) + 3; y < top + (row + 1) * height - 3; y++) {
+        for (let x = Math.ceil(left + column * width) + 3; x < left + (column + 1) * width - 3; x++) {
           const [red, green, blue] = data.subarray(4 * (y * canvas.width + x));
           if (red < 235 && red >= blue && red - blue < 25 && Math.abs(red - green) < 25) grey++;
         }

@@ -334,6 +334,20 @@ def test_the_glass_box_has_its_room(open_page):
     sync_api.expect(page.locator("#glass")).to_have_text("4 object function ko")
 
 
+def test_a_link_opens_a_sentence_and_a_view(open_page):
+    page = open_page(glass=None)
+    page.evaluate("location.hash = 'view=heads&kind=cross&layer=2&head=1&text=ant+bee&from=src&to=tgt'")
+    page.reload()
+    sync_api.expect(page.locator("#text")).to_have_value("ant bee")
+    sync_api.expect(page.locator("#translation")).to_have_text("bee ant")
+    sync_api.expect(page.locator("#glass .heads > .large h3")).to_have_text("Layer 2, head 1")
+    page.click("#glass-tab-steps")
+    assert all(part in page.url for part in ("view=steps", "text=ant+bee", "from=src", "to=tgt"))
+    translated(page, "cat dog", "dog cat")
+    sync_api.expect(page.locator("#glass .sentence-line")).to_contain_text("dog cat")
+    page.wait_for_function("location.hash.includes('text=cat+dog')")
+
+
 def is_look(request) -> bool:
     """Whether the glass box asks: the page itself asks what the model makes of a translation that it has."""
     return request.url.endswith("/inspect") and "translation" not in request.post_data_json

@@ -25,6 +25,7 @@ from tests.page.scripts import Script, running
 from tests.system.browsing import Window, chromium
 from tests.system.conftest import ROOT, Corpus
 from tests.system.running import complaint, run_headway
+from tests.system.test_glass_sampling import check
 
 FIREFOX = shutil.which("firefox-esr")
 TEXT = "ant bee cat dog elk"
@@ -133,6 +134,18 @@ def test_a_given_translation(window, translator):
     assert_alike(window.page.evaluate("([text, options]) => headway.inspect(text, options)", [TEXT, options]), wanted)
 
 
+def test_the_next_token_is_sampled_from_the_models_logits(window, translator):
+    window.page.fill("#glass-sentence", TEXT)
+    window.page.click("#glass-translate")
+    window.contains(".glass-head .sentence-line", TEXT)
+    window.view("steps")
+    window.page.click(".player button >> nth=3")
+    check(window, translator.inspect(TEXT), "cut")
+    window.page.click(".masthead button")  # the record that is shown keeps its arrays
+    window.view("heads")
+    window.page.wait_for_selector("canvas.thumbnail")
+
+
 def test_what_is_refused_is_said(window):
     for call, said in (
         ("headway.inspect('')", "this text can't be inspected"),
@@ -166,7 +179,7 @@ def test_every_view_is_there_and_live(window, translator):
     window.count("#glass-sourceShare .bars > li", len(wanted.tokens) + 1)
     window.page.fill("#glass-other", "cat fox")
     window.page.click("#glass-patching form button")
-    window.contains("#glass-patching .saying", "States from cat fox turn")
+    window.contains("#glass-patching .saying", "A state from cat fox makes")
     window.page.click("#glass-curves button")
     window.count("svg.curves", 1)
     assert "Not computed here" not in window.page.inner_text("#glass-view")

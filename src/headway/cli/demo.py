@@ -42,6 +42,7 @@ def demo(
     bound_spinning()
     from headway.corpora.dates import dates_corpus
     from headway.evaluation import alignment_error_rate, parse_pharaoh
+    from headway.page.watching import Watcher
     from headway.recipe.reading import load_recipe
     from headway.storage.atomic import write_directory
     from headway.training.run_directory import refuse_changes
@@ -63,19 +64,19 @@ def demo(
         with write_directory(data) as folder:
             corpus.write(folder)
         tell(f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {data}")
-    run_training(recipe, run, f"demo --output {output} --languages {languages}", threads)
+    run_training(recipe, run, f"demo --output {output} --languages {languages}", threads, Watcher())
     translator = Translator.load(run)
     sources, targets = (list(read_lines(data / f"test.{language}")) for language in (source, target))
     translations = translator.translate(sources)
     right = sum(found.text == wanted for found, wanted in zip(translations, targets, strict=True))
     share = right / len(sources)
-    typer.echo(f"\n{right} of {len(sources)} dates that it has never seen are translated exactly: {share:.1%}\n")
+    typer.echo(f"\n{right} of {len(sources)} unseen dates translated exactly: {share:.1%}\n")
     if (data / "test.align").exists():  # an older version has made none
         known = [parse_pharaoh(line) for line in read_lines(data / "test.align")]
         error = alignment_error_rate(translator.align(sources, targets), known)
         typer.echo(f"Its attention links their words with an alignment error rate of {error:.1%}\n")
     _show_samples(translator, sources[:SAMPLES], translations)
-    _write_page(translator, sources, output / "page.html")
+    _write_page(translator, run, output / "page.html")
     headway = program()
     typer.echo(
         f"\nTry next:\n"
@@ -98,13 +99,13 @@ def _show_samples(translator: Translator, sources: list[str], translations: list
     typer.echo(f"\n{title} reads there\n\n{draw_map(weights, *record.maps.labels('cross'))}")
 
 
-def _write_page(translator: Translator, sources: list[str], page: Path) -> None:
+def _write_page(translator: Translator, run: Path, page: Path) -> None:
     """Writes a page in which the model runs by itself, or a notice if that fails."""
-    from headway.page.export import export_web
+    from headway.cli.export import page_export
 
-    translator.domain = sources
     try:
-        export_web(translator.stored, page, examples=sources[:SAMPLES], order=translator.word_order())
+        write, _ = page_export(translator, run)
+        write(translator.stored, page)
     except UserError as error:
         tell(f"notice: {page}: not written: {error}")
     else:

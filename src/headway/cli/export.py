@@ -93,7 +93,7 @@ def export(
     translator = Translator(stored, device="cpu")
     found = translator.translate(test_set.sources if test_set is not None else [], beam_size=1)
     tell(f"{model}: exporting, and checking that the result translates as the model does")
-    write, opened = _page(translator, model, precision) if to == "web" else _tool(to, quantization)
+    write, opened = page_export(translator, model, precision) if to == "web" else _tool(to, quantization)
     write(stored, output)
     tell(f"{output}: written and checked")
     if (quantization or {"argos": "int8"}.get(to, "")).startswith("int8"):
@@ -124,10 +124,12 @@ def _tool(to: str, quantization: str | None) -> Tool:
     return partial(export_ctranslate2, quantization=quantization), CTranslate2Model
 
 
-def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
+def page_export(translator: Translator, model: Path, precision: str | None = None) -> Tool:
     """Functions that write and open the page. model: its folder, which may have validation pairs."""
     from headway.page.export import as_precision, export_web, open_web
+    from headway.page.training_file import training_of
     from headway.serving.pairs import examples_among
+    from headway.storage import find_model
     from headway.text.tokenizer import language_tag
 
     weights, pairs, stored = as_precision(precision), validation_pairs(model), translator.stored
@@ -136,7 +138,8 @@ def _page(translator: Translator, model: Path, precision: str | None) -> Tool:
     examples = [tag + source for source, _ in found]
     translator.domain = [source for source, _ in pairs] or examples
     order, heads = translator.word_order(examples[0]), _measured_heads(translator, pairs)
-    return partial(export_web, precision=weights, examples=examples, order=order, heads=heads), open_web
+    shown = {"order": order, "heads": heads, "training": training_of(find_model(model))}
+    return partial(export_web, precision=weights, examples=examples, **shown), open_web
 
 
 def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> HeadImportance | None:

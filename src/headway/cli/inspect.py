@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -13,14 +12,12 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import files, options
+from headway.cli.analysing import requested, write_table
 from headway.errors import UserError
 from headway.insight.pictures import HeatMap, check_picture_path, draw_heat_maps, heat_maps, save_picture
-from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
     from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
-    from headway.insight.analyses import Request
-    from headway.translator import Translator
 
 WHOLE = (".html", ".json")
 """Files that hold the whole record."""
@@ -28,10 +25,18 @@ WHOLE = (".html", ".json")
 
 def inspect(
     model: options.Model,
-    text: Annotated[str, Argument(metavar="SENTENCE", help="Text to translate and inspect.")],
-    target: Annotated[str | None, Option(help="Inspect this translation. Default: the model's own.")] = None,
+    text: Annotated[str | None, Argument(metavar="[SENTENCE]", help="Text to translate and inspect.")] = None,
+    source: Annotated[
+        str | None, Option(metavar="FILE", help="Analyse every line of this file, or of - (standard input), instead.")
+    ] = None,
+    target: Annotated[
+        str | None, Option(help="Inspect this translation; with --source, a file of them. Default: the model's own.")
+    ] = None,
     output: Annotated[
-        Path | None, options.output("Page (.html), picture (.svg, .png), data (.json). Default: text in the terminal.")
+        Path | None,
+        options.output(
+            "Page (.html), picture (.svg, .png), data (.json); with --source, table (.jsonl). Default: in the terminal."
+        ),
     ] = None,
     kind: Annotated[str, Option(help="Attention: cross, encoder, decoder, several with commas, or all.")] = "cross",
     layers: Annotated[str, Option(help="Layer numbers from 1, with commas; or last, or all.")] = "last",
@@ -57,7 +62,8 @@ def inspect(
     In an attention map each row is a query, each column a key. A row of the decoder is named by the token that it
     predicts, a column by the token at its position. A page (.html) or data (.json) holds everything that the model
     computes. Analyses are in a page, in a .json file, or in the terminal instead of the map; a page of a sentence of up
-    to 40 tokens has those that need no more than the sentence, unless you name others.
+    to 40 tokens has those that need no more than the sentence, unless you name others. A table (.jsonl) has one line of
+    JSON for each line of --source.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
@@ -67,15 +73,25 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --layers 3 --heads 1,2 --last 5 --output growing.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
+    headway inspect runs/multi30k-de-en --source test.de --target test.en --analysis erasure --output table.jsonl
     """
-    from headway.insight import KINDS, draw_map, usual_cases
+    from headway.insight import KINDS, usual_cases
     from headway.insight.analyses import LONGEST_ANALYSED, TokenNames, names_by_sentence
-    from headway.insight.animation import animated_picture
     from headway.storage import find_model
     from headway.translator.lines import language_prefix
 
     options.check_output(output)
     chooses_maps = (kind, layers, heads, words) != ("cross", "last", "mean", False)
+    if text is None:
+        if chooses_maps or moving or last is not None:
+            raise UserError(
+                "--source makes a table: --kind, --layers, --heads, --words, --moving and --last are for maps"
+            )
+        load = partial(files.load_translator, model, device, threads=threads, core=core)
+        write_table(model, load, analysis or [], source, target, output, target_language)
+        return
+    if source is not None:
+        raise UserError("give a SENTENCE or --source FILE, not both")
     suffix = _checked_suffix(output, moving=moving, chooses_maps=chooses_maps, analyses=bool(analysis))
     kinds = list(KINDS) if kind == "all" else cast("list[AttentionKind]", kind.split(","))
     if unknown := [one for one in kinds if one not in KINDS]:
@@ -91,7 +107,7 @@ def inspect(
         files.tell(f"trying {count} edits of the model and of the text for the page")
         if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
             analysis = names_by_sentence()
-    analyses = _analyses(analysis or [], model, translator)
+    analyses = requested(analysis or [], model, translator)
     cases = "usual" if suffix == ".html" else ()
     record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)
     if output is not None and suffix in WHOLE:
@@ -109,8 +125,17 @@ def inspect(
     if words:
         moments = {name: maps.words() for name, maps in moments.items()}
     charts = _chosen_maps(moments, kinds, layers, heads)
+    _show_maps(charts, output, moving=moving, cross=kinds == ["cross"])
+
+
+def _show_maps(charts: list[list[HeatMap]], output: Path | None, *, moving: bool, cross: bool) -> None:
+    """Writes a picture, or prints the maps. Raises UserError for a moving picture of anything but one map of
+    cross-attention."""
+    from headway.insight import draw_map
+    from headway.insight.animation import animated_picture
+
     if output is not None and moving:
-        if kinds != ["cross"] or [len(row) for row in charts] != [1]:
+        if not cross or [len(row) for row in charts] != [1]:
             raise UserError("--moving draws one map of --kind cross: give one layer, and one head or the mean")
         [[chart]] = charts
         output.write_text(animated_picture(chart.columns, chart.rows, chart.values), encoding="utf-8", newline="\n")
@@ -175,39 +200,6 @@ def _numbers(option: str, text: str, count: int) -> list[int]:
     if not all(1 <= number <= count for number in numbers):
         raise UserError(f"{option} {text}: must be numbers from 1 to {count}, with commas, or all")
     return numbers
-
-
-def _analyses(asked: Sequence[str], run: Path, translator: Translator) -> list[Request]:
-    """Requests from `NAME` or `NAME=TEXT` each. run: the folder of the translator. Raises UserError."""
-    from headway.insight.analyses import NAMES, request_class
-
-    found: list[Request] = []
-    for option in asked:
-        name, given, text = option.partition("=")
-        if name not in NAMES:
-            raise UserError(f"--analysis {name}: unknown; choose one of {', '.join(NAMES)}")
-        read_pairs = partial(_pairs, run=run, translator=translator)
-        found.append(request_class(name).from_option(text if given else None, read_pairs))
-    return found
-
-
-def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
-    """Pairs that the model can read, from a file with both sides or the run's validation text. Raises UserError."""
-    from headway.insight.analyses import MOST_PAIRS
-
-    pairs: Iterable[tuple[str, str]]
-    if file is not None:
-        pairs = ((pair.source, pair.target) for pair in files.parallel_pairs([Path(file)], [], run))
-    elif not (pairs := files.validation_pairs(run)):
-        raise UserError(
-            f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "
-            "--analysis head_importance=PAIRS.tsv"
-        )
-    usable = (pair for pair in pairs if not is_blank(pair[0]) and translator.is_readable(pair[0]))
-    found = list(islice(usable, MOST_PAIRS))
-    if not found:
-        raise UserError(f"--analysis head_importance: {file or run} has no pair that the model can read")
-    return found
 
 
 def show(model: options.Model, as_json: options.JsonOutput = False) -> None:

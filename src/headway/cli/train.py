@@ -25,6 +25,7 @@ from headway.threads import usable_cores, use_threads
 if TYPE_CHECKING:
     from headway.recipe.recipe import Recipe
     from headway.training.checkpoint import Progress
+    from headway.training.loop import Watch
     from headway.training.own_text import RunRequest
 
 PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48.2M), big (184.5M)"
@@ -231,9 +232,9 @@ def bound_spinning() -> None:
         os.environ.setdefault("GOMP_SPINCOUNT", "2000")
 
 
-def run_training(recipe: Recipe, run: Path, again: str, threads: int | None) -> Progress:
+def run_training(recipe: Recipe, run: Path, again: str, threads: int | None, watch: Watch | None = None) -> Progress:
     """Trains. A run that was asked to stop saves and ends the program with 130 or 143. again: the command that
-    continues it, to which the threads are added, because the last digits depend on them."""
+    continues it, to which the threads are added, because the last digits depend on them. watch: as in `run_loop`."""
     from headway.training.loop import train as train_run
     from headway.training.processes import Interrupted, end_with_parent
     from headway.training.ranks import LeadFailed
@@ -243,7 +244,7 @@ def run_training(recipe: Recipe, run: Path, again: str, threads: int | None) -> 
     end_with_parent()
     reporter = Reporter(quiet=not leads())
     try:
-        return train_run(recipe, run, reporter)
+        return train_run(recipe, run, reporter, watch)
     except LeadFailed:
         raise typer.Exit(2) from None
     except Interrupted as interrupted:

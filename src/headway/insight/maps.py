@@ -149,12 +149,15 @@ def _merged(weights: Floats, queries: Sequence[list[int]], keys: Sequence[list[i
 @dataclass(frozen=True)
 class HeadMeasures:
     """Shares of the attention, from 0 to 1, and the entropy in bits. `same` belongs to self-attention, `aligned` and
-    `diagonal` to encoder-decoder attention."""
+    `diagonal` to encoder-decoder attention. `favourite` is the share of one key, the one that gets most apart from the
+    control symbol: number `favourite_key`."""
 
     previous: float
     next: float
     control: float
     entropy: float
+    favourite: float
+    favourite_key: int | None
     same: float | None = None
     aligned: float | None = None
     diagonal: float | None = None
@@ -195,12 +198,17 @@ def _measured(kind: AttentionKind, head: Floats, centre: list[int | None]) -> He
     if kind == "cross":
         places, slope = np.arange(len(head)), (head.shape[1] - 1) / max(len(head) - 1, 1)
         own["diagonal"] = mean_at(places, np.floor(places * slope + 0.5).astype(np.intp))
+    received, control = head.mean(axis=0), 0 if kind == "decoder" else head.shape[1] - 1
+    others = np.delete(received, control)  # from the first key on, or from the second on
+    favourite = int(others.argmax()) + (control == 0) if others.size else None
     weights = head.astype(np.float64)
     logarithms = np.log2(weights, out=np.zeros_like(weights), where=weights > 0)
     return HeadMeasures(
         previous=mean_at(queries, keys - 1),
         next=mean_at(queries, keys + 1),
-        control=float(head[:, 0 if kind == "decoder" else -1].mean()),
+        control=float(received[control]),
         entropy=float(-(weights * logarithms).sum(axis=-1).mean()) + 0.0,  # no negative zero
+        favourite=0.0 if favourite is None else float(received[favourite]),
+        favourite_key=favourite,
         **own,
     )

@@ -102,6 +102,8 @@ class TranslationRecord:
     config: ModelConfig
     source_language: str
     target_language: str
+    domain: str
+    """The subject of the model's training text; empty if unknown."""
     source: Text
     """The tag of a target language isn't part of its text, but is the first of its tokens."""
     original_text: str
@@ -134,6 +136,8 @@ class TranslationRecord:
     weights are among the arrays, under `history.0`, `history.1` and so on."""
     analyses: Analyses = field(default_factory=Analyses)
     """The requested analyses. Their arrays are also in `arrays`, under `analyses`."""
+    training: dict[str, Any] | None = None
+    """The moments of its training that the model's run has kept (docs/record.md)."""
 
     @property
     def score(self) -> float:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000
 """Size of a record up to which all numbers are float16; in a larger one, all but scores and weights are int8."""
+HALF_LOGITS_UP_TO = 1_000_000
+"""The same for the logits of a page."""
 LARGEST_HALF = 65504.0
 
 ArraysKind = Literal["all", "layers", "attention", "none"]
@@ -61,6 +63,7 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "model": {
             "source_language": record.source_language,
             "target_language": record.target_language,
+            "domain": record.domain,
             "config": {**config.to_dict(), "decoder_num_heads": decoder_heads, "decoder_d_ff": decoder_d_ff},
             "d_head": config.d_model // config.num_heads,
             "decoder_d_head": config.d_model // decoder_heads,
@@ -89,7 +92,8 @@ def record_document(record: TranslationRecord, arrays: Arrays = "all") -> dict[s
         "history": record.history,
         "analyses": {name: one.document(vocabulary) for name, one in record.analyses.found().items()},
     }
-    return {**plain(document), "arrays": dict(_entries(record, arrays))}
+    training = record.training if arrays in ("all", "layers") else None
+    return {**plain(document), "training": training, "arrays": dict(_entries(record, arrays))}
 
 
 def plain(value: Any) -> Any:
@@ -141,7 +145,15 @@ def _entries(record: TranslationRecord, wanted: Arrays) -> Iterator[tuple[str, d
         elif array.dtype == bool:
             yield name, _entry("bool", array.astype(np.uint8))
         else:
-            yield name, _numbers(array, half or name in analyses or name.endswith((".scores", ".weights")))
+            yield name, numbers_entry(array, half or name in analyses or name.endswith((".scores", ".weights")))
+
+
+def logits_entry(record: TranslationRecord) -> dict[str, Any]:
+    """The logits of a page, each row shifted to log-probabilities: likely tokens, near 0, keep the most digits."""
+    from headway.insight.record import log_probabilities  # a server loads it with the first record
+
+    logits = log_probabilities(record.arrays["logits"]).astype(np.float32)
+    return numbers_entry(logits, half=logits.size <= HALF_LOGITS_UP_TO)
 
 
 def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:
@@ -161,7 +173,8 @@ def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:
                 before = f"{name}_residual.{'sum' if config.norm == 'pre' else 'normalised'}"
 
 
-def _numbers(array: NDArray[np.float32], half: bool) -> dict[str, Any]:
+def numbers_entry(array: NDArray[np.float32], half: bool) -> dict[str, Any]:
+    """The entry of an array, in int8 if it may not be in float16."""
     largest = np.abs(array).max(initial=0.0)
     if (half and largest <= LARGEST_HALF) or not np.isfinite(largest):
         return _entry("float16", array.astype("<f2"))

@@ -90,11 +90,12 @@ def export_web(
     examples: Sequence[str] = (),
     order: WordOrder | None = None,
     heads: HeadImportance | None = None,
+    training: dict[str, Any] | None = None,
 ) -> None:
     """Writes a folder, or one file if `output` ends in .html, whole or not at all. examples: sentences that the page
-    offers; order and heads: word order and the importance of heads, which it shows. Checks in float32 that the page's
-    engine computes what the model does. Raises UserError."""
-    about, weights = _about(stored, examples, order, heads), stored.weights()
+    offers; order, heads and training: word order, the importance of heads and moments of the training, which it shows.
+    Checks in float32 that the page's engine computes what the model does. Raises UserError."""
+    about, weights = {**_about(stored, examples, order, heads), "training": training}, stored.weights()
     file = model_file(about, weights, precision)
     if len(file) > LARGEST:
         smaller = "" if precision == "int8" else "; --precision int8 takes a quarter of float32's bytes"
@@ -180,6 +181,7 @@ def _about(
         "headway": headway.__version__,
         "source_language": stored.source_language,
         "target_language": stored.target_language,
+        "domain": stored.domain,
         "config": stored.model.config.to_dict(),
         "decoding": {name: options[name] for name in DECODING},
         "tokenizers": {

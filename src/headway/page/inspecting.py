@@ -24,7 +24,8 @@ from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
 from headway.insight.record import Text, log_probabilities
 from headway.model import Transformer
 from headway.page.standalone import ShownRecord
-from headway.storage import Aligner, StoredModel, load_model
+from headway.page.training_file import training_of
+from headway.storage import Aligner, ModelDirectory, StoredModel, load_model
 from headway.storage.steps import step_of
 from headway.text.characters import as_text
 from headway.text.tokenizer import Piece, fingerprint
@@ -82,6 +83,7 @@ def inspect(
         order=word_order(translator, text) if order else None,
         history=[moment for moment, _ in past],
         analyses=found,
+        training=training_of(translator.info.folder) if isinstance(translator.info, ModelDirectory) else None,
     )
 
 
@@ -141,6 +143,7 @@ class Inspector:
             config=self.stored.model.config,
             source_language=self.stored.source_language,
             target_language=self.stored.target_language,
+            domain=self.stored.domain,
             source=source,
             original_text=original_text,
             target=target,

@@ -20,7 +20,7 @@ from typing import Any
 
 from headway.errors import UserError
 from headway.insight import TranslationRecord
-from headway.page.document import Arrays, record_document
+from headway.page.document import Arrays, logits_entry, record_document
 
 PAGE = files("headway.page")
 """The folder of all JavaScript and of the style sheets."""
@@ -49,7 +49,9 @@ class ShownRecord(TranslationRecord):
         UserError for a model with a core of attention of its own."""
         if self.config.core:
             raise UserError(f"the page explains the usual attention, not {self.config.core}: use .json, .svg or .png")
-        return page_of(record_document(self, "layers"), modules_of("views"), style_sheet(), language)
+        document = record_document(self, "layers")
+        document["arrays"]["logits"] = logits_entry(self)
+        return page_of(document, modules_of("views"), style_sheet(), language)
 
     def _repr_html_(self) -> str:
         """In a notebook: the page, in a frame of its own."""
@@ -112,10 +114,11 @@ def inline(element: str, text: str) -> str:
 
 
 def grouped(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The entries of a document's arrays in groups that load together: each layer, each analysis, and the rest."""
+    """The entries of a document's arrays in groups that load together: each layer, each analysis, the logits, and the
+    rest."""
     groups: dict[str, dict[str, Any]] = {}
     for name, entry in arrays.items():
-        found = re.match(r"(?:history\.\d+|analyses\.\w+|(?:encoder|decoder)\.layers\.\d+)(?=\.)", name)
+        found = re.match(r"(?:history\.\d+|analyses\.\w+|(?:encoder|decoder)\.layers\.\d+)(?=\.)|logits$", name)
         groups.setdefault(found[0] if found else "rest", {})[name] = entry
     return groups
 

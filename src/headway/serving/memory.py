@@ -19,8 +19,8 @@ LIBRARIES, TORCH_LIBRARIES = 350e6, 350e6  # bytes of Python and all that is imp
 
 
 class Copies(NamedTuple):
-    """Factors by which an engine has more in memory than its arrays, as was measured: a step of search makes copies, and the heap has
-    gaps, because caches grow."""
+    """Factors by which an engine takes more memory than its arrays, as was measured: a step of search makes copies, and
+    the heap has gaps, because caches grow."""
 
     cache: float
     logits: float
@@ -60,8 +60,9 @@ def most_memory(models: Sequence[tuple[ModelConfig, int, EngineName]], settings:
 
 def check_memory(translators: Collection[Translator], settings: Settings, workers: int) -> str:
     """A line that says how much memory the server may take. Raises UserError if the machine hasn't as much."""
-    on_cpu = [one for one in translators if one.device == "cpu"]
-    models = [(one.info.config, one.info.num_parameters, one.engine) for one in on_cpu]
+    models: list[tuple[ModelConfig, int, EngineName]] = [
+        (one.info.config, one.info.num_parameters, one.engine) for one in translators if one.device == "cpu"
+    ]
     if not models:
         return "the server's memory isn't estimated, because no model is on CPU"
     needed, there = most_memory(models, settings, workers), usable_memory()

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
@@ -22,17 +22,19 @@ from headway.training.saving import check_fit_to_keep, keep_model, save_run, sto
 from headway.training.start import start
 from headway.training.step import naming_batch, train_step, try_batch
 
+Watch = Callable[[Run], None]
 
-def train(recipe: Recipe, folder: Path, reporter: Reporter) -> Progress:
+
+def train(recipe: Recipe, folder: Path, reporter: Reporter, watch: Watch | None = None) -> Progress:
     """Trains by the recipe, with stages one after another, and writes everything to the folder. Continues from the last
-    checkpoint, if there is one. Returns the progress of the last stage.
+    checkpoint, if there is one. Returns the progress of the last stage. watch: as in `run_loop`.
 
     Raises UserError for mistakes that the user can fix, and Interrupted after SIGINT or SIGTERM, once all is saved.
     """
     ranks = join_ranks()
     with reporter, ranks.watching(folder), ExitStack() as held:
         if not recipe.stages:
-            return _train_one(recipe, folder, reporter, ranks)
+            return _train_one(recipe, folder, reporter, ranks, watch=watch)
         if ranks.leads:
             held.enter_context(training_lock(folder))
             held.enter_context(remove_if_refused(folder))
@@ -57,21 +59,23 @@ def _train_one(
     earlier: Sequence[RunStage] | None = None,
     *,
     translates: bool = True,
+    watch: Watch | None = None,
 ) -> Progress:
     """Trains a run without stages, or a stage. translates: its model isn't only used to start the next stage."""
     with training_lock(folder) if ranks.leads else nullcontext():
         run = start(recipe, folder, reporter.line, ranks, reporter.preparing, earlier)
         stop = StopRequests(alone=ranks.count == 1)
         with stop.listening():
-            progress = run_loop(run, stop, reporter)
+            progress = run_loop(run, stop, reporter, watch)
             if ranks.leads and translates:
                 with stop.interruptible():
                     end_run(recipe, folder, progress.all_minutes, reporter.line)
             return progress
 
 
-def run_loop(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
-    """Trains until a limit of the recipe is reached. A stop request ends the run after its step, saved."""
+def run_loop(run: Run, stop: StopRequests, reporter: Reporter, watch: Watch | None = None) -> Progress:
+    """Trains until a limit of the recipe is reached. A stop request ends the run after its step, saved. watch: is
+    called with the run before its first step, and after each, perhaps twice; it must leave the run as it was."""
     progress, options = run.progress, run.recipe.training
     with stop.interruptible():
         for one in run.ranks.local_micro_batches([run.largest]):
@@ -81,6 +85,8 @@ def run_loop(run: Run, stop: StopRequests, reporter: Reporter) -> Progress:
     saved = progress.step, progress.validated_step  # as of the last checkpoint; (0, 0): there is none
     with RunLog(run.folder, *saved, reporter.line) if run.ranks.leads else nullcontext() as log:
         while True:
+            if watch is not None:
+                watch(run)
             asked, minutes = run.ranks.all_reduce_max(stop() or 0, run.minutes())
             signal_number = int(asked)
             ended_by = limit_reached(options, progress, minutes, epoch_over=upcoming is None)
@@ -151,7 +157,10 @@ def take_step(run: Run, micro_batches: list[MicroBatch], log: RunLog | None, rep
             "seconds": round(seconds, 4),
         }
         log.write({"step": step, "epoch": progress.epoch + 1, **figures})
-    reporter.step(step, loss, speed, *share_done_and_minutes_left(options, progress, run.last_step))
+    smoothed = "smoothed " if options.label_smoothing and not options.risk_samples else ""  # a validation's loss isn't
+    reporter.step(
+        step, f"{smoothed}loss {loss:.3f}", speed, *share_done_and_minutes_left(options, progress, run.last_step)
+    )
 
 
 def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter: Reporter) -> None:

@@ -53,10 +53,10 @@ class Reporter:
         self._bar.console.print(text, markup=False)
 
     def step(
-        self, step: int, loss: float, tokens_per_second: float, done: float | None, minutes_left: float | None
+        self, step: int, loss: str, tokens_per_second: float, done: float | None, minutes_left: float | None
     ) -> None:
-        """done: the finished share of the run, 0 to 1."""
-        self._progress(f"step {step:,}  loss {loss:.3f}  {tokens_per_second:,.0f} tokens/s", done, minutes_left)
+        """loss: with its name. done: the finished share of the run, 0 to 1."""
+        self._progress(f"step {step:,}  {loss}  {tokens_per_second:,.0f} tokens/s", done, minutes_left)
 
     def preparing(self, pairs: int, pairs_per_second: float, done: float, minutes_left: float) -> None:
         self._progress(f"{pairs:,} pairs  {pairs_per_second:,.0f} pairs/s", done, minutes_left)

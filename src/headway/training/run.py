@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -153,10 +154,12 @@ def validate(run: Run, stored: StoredModel) -> tuple[float, Scores]:
 
 
 @torch.inference_mode()
-def mean_loss(loss_of: nn.Module, batches: Batches, dtype: torch.dtype, ranks: SingleProcess) -> float:
-    """Cross-entropy in nats per target token, without label smoothing."""
+def mean_loss(
+    loss_of: nn.Module, batches: Batches, dtype: torch.dtype, ranks: SingleProcess, steps: int | None = None
+) -> float:
+    """Cross-entropy in nats per target token, without label smoothing, over the first so many steps' batches or all."""
     loss_of.eval()
-    plan = [one for step in batches.plan.steps(0) for one in step]
+    plan = [one for step in islice(batches.plan.steps(0), steps) for one in step]
     with naming_batch(batches, plan), autocast(batches.device, dtype):
         losses = [loss_of(*batches.tensors(one)).item() for one in ranks.part(plan)]
     return sum(ranks.all_gather(losses)) / batches.target_tokens(plan)

@@ -34,12 +34,17 @@ export function measureHeads(kind, layers, aligner) {
     Array.from({ length: heads }, (_, head) => {
       const weights = values.subarray(head * queries * keys, (head + 1) * queries * keys);
       const centre = cross ? alignment(layers, aligner, [layer, head]) : places;
+      const received = Array.from({ length: keys }, (_, key) => meanWeight(weights, keys, centre.map(() => key)));
+      const others = received.with(control, -1);
+      const favourite = keys > 1 ? others.indexOf(Math.max(...others)) : null;
       const meanAt = (move) => meanWeight(weights, keys, centre.map((key) => (key === null ? -1 : key + move)));
       return {
         previous: meanAt(-1),
         next: meanAt(1),
-        control: meanWeight(weights, keys, centre.map(() => control)),
+        control: received[control],
         entropy: entropyOf(weights) / queries,
+        favourite: received[favourite] ?? 0,
+        favourite_key: favourite,
         same: cross ? null : meanAt(0),
         aligned: cross ? meanAt(0) : null,
         diagonal: cross ? meanWeight(weights, keys, places.map((query) => Math.floor(query * slope + 0.5))) : null,

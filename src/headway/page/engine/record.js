@@ -38,15 +38,16 @@ export function recordOf({ about, vocabulary, source, target, beam, arrays, want
     inspected_step: about.step,
     history: [],
     analyses: {},
+    training: ["all", "layers"].includes(wanted) ? about.training : null,
     arrays: Object.fromEntries(Object.entries(arrays).filter(([name]) => isWanted(name, wanted))),
   };
 }
 
-function modelOf({ source_language, target_language, config }) {
+function modelOf({ source_language, target_language, domain, config }) {
   const heads = config.decoder_num_heads ?? config.num_heads;
   const sizes = { decoder_num_heads: heads, decoder_d_ff: config.decoder_d_ff ?? config.d_ff };
   const [d_head, decoder_d_head] = [config.d_model / config.num_heads, config.d_model / heads];
-  return { source_language, target_language, config: { ...config, ...sizes }, d_head, decoder_d_head };
+  return { source_language, target_language, domain, config: { ...config, ...sizes }, d_head, decoder_d_head };
 }
 
 /** The weights of each layer by kind, of the kinds that the model has. */
@@ -87,6 +88,7 @@ function alternativesOf({ finished }, best) {
 }
 
 function isWanted(name, wanted) {
+  if (Array.isArray(wanted)) return wanted.includes(name);
   return { all: true, layers: name !== "logits", attention: name.endsWith(".weights"), none: false }[wanted];
 }
 

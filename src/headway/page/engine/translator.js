@@ -49,7 +49,7 @@ export class Translator {
   /** The record of docs/record.md. options: also `edits` that are made before; `cases` to be tried beside, lists of edits;
    * `translation` to look into in place of the model's own; `analyses`: those of analyses.js; `order`: whether it has two
    * sentences of the same words, which were chosen when the model was exported; `arrays`: "all", "layers" (without the
-   * logits), "attention" or "none". Raises Refused. */
+   * logits), "attention", "none", or their names. Raises Refused. */
   inspect(text, { edits = [], cases = [], translation = null, analyses = [], order = false, arrays = "layers", ...options } = {}) {
     checkText(text);
     const search = { ...this.searchOptions(options), nBest: 1 };

@@ -4,10 +4,10 @@ let latest = 0;
 
 /**
  * Fills `element` with the view of one sentence's translation; `notice` is told what there is to say meanwhile.
- * inspect(text, options): asks the server for a record; analysesFor(record): the names of those that it can compute. Where
- * the server has no view, that is said.
+ * inspect(text, options): asks the server for a record; analysesFor(record): the names of those that it can compute;
+ * languages: {from, to}, which a link to the view holds. Where the server has no view, that is said.
  */
-export async function showInside(element, { text, inspect, analysesFor, language, notice }) {
+export async function showInside(element, { text, inspect, analysesFor, language, languages, notice }) {
   const mine = ++latest;
   element.replaceChildren();
   if (!text) {
@@ -26,7 +26,7 @@ export async function showInside(element, { text, inspect, analysesFor, language
     const record = await inspect(text, {});
     if (mine !== latest) return; // the text has changed
     notice(null);
-    glass.mount(element, { record, inspect, analyses: analysesFor(record), language });
+    glass.mount(element, { record, inspect, analyses: analysesFor(record), language, address: languages });
   } catch (problem) {
     if (mine === latest) notice("insideFailed", { problem: problem.message });
   }

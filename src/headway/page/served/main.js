@@ -35,7 +35,10 @@ async function start() {
     const languages = known.map((one) => ({ ...one, targets: one.targets.filter((code) => code !== one.code) }));
     Object.assign(state, { languages, models: settings.models, limit: settings.charLimit, delay: settings.frontendTimeout });
     $("key-form").hidden = !settings.keyRequired;
-    showLanguages(settings.language.source.code, settings.language.target.code);
+    const { text = "", from = settings.language.source.code, to = settings.language.target.code } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+    showLanguages(from, to);
+    if (text) $("text").value = text; // of a link to the inside
+    $("inside").open ||= Boolean(text);
     showCount();
     translateSoon();
   } catch {
@@ -149,7 +152,7 @@ function look() {
     return post("inspect", { q: text, source, target, ...options, ...key() }, { signal, tries });
   };
   const analyses = (record) => analysesFor(state.models, record, target);
-  showInside($("glass"), { text: chosenSentence(), inspect, analysesFor: analyses, language: state.language, notice });
+  showInside($("glass"), { text: chosenSentence(), inspect, analysesFor: analyses, language: state.language, languages: { from: source, to: target }, notice });
 }
 
 /** Finds out how sure the model is of what it has written. Where that can't be told, the page doesn't tell it. */

@@ -1,15 +1,22 @@
-// Links that hold the view: #view=heads&kind=cross&layer=2&head=1&lang=ko. Numbers begin with 1, as they are shown.
+// Links that hold the view: #view=heads&kind=cross&layer=2&head=1&lang=ko. Numbers begin with 1, as they are shown. Beside
+// a live model they hold the sentence and its edits too, which the page around the box looks up (sentenceOf).
 
 import { chosenHead } from "./heads.js";
 import { openIn } from "./machine.js";
+import { comparedWith } from "./side_by_side.js";
+import { sourceAsItWas } from "./trying.js";
+import { chosenSwitches } from "./what_if.js";
 
-/** The state of the box as the part of an address after the #. */
-export function addressOf(glass, view, language) {
+/** The state of the box as the part of an address after the #. further: what it holds besides. */
+export function addressOf(glass, view, language, further = {}) {
   const { record, chosen } = glass;
-  const parts = { view, lang: language };
+  const parts = { view, lang: language, ...further };
+  if (glass.inspect) Object.assign(parts, { text: sourceAsItWas(record) }, record.edits.length ? { edits: JSON.stringify(record.edits) } : {});
   if (view === "heads") {
     const { kind, chosen: head } = chosenHead(glass);
     Object.assign(parts, { kind }, head ? { layer: head[0] + 1, head: head[1] + 1 } : {});
+    const { head: beside, record: other } = comparedWith(glass);
+    Object.assign(parts, beside ? { beside: beside.map((one) => one + 1).join(".") } : {}, other ? { with: sourceAsItWas(other) } : {});
   }
   if (view === "machine") {
     const { block, layers } = openIn(glass);
@@ -17,6 +24,8 @@ export function addressOf(glass, view, language) {
   }
   if (view === "machine" && chosen.source !== null) parts.token = chosen.source + 1;
   if (["machine", "steps", "needs"].includes(view) && chosen.target !== null && chosen.target < record.steps.length) parts.step = chosen.target + 1;
+  const off = view === "whatIf" ? chosenSwitches(glass).off : null;
+  if (off) parts.off = off.join(",");
   return new URLSearchParams(parts).toString();
 }
 
@@ -33,6 +42,10 @@ export function readAddress(glass, text) {
     const { layers, heads } = record.attention[kind];
     const [layer, head] = [number("layer", layers), number("head", heads)];
     Object.assign(chosenHead(glass), { kind, order: "layer", chosen: layer === null || head === null ? null : [layer, head] });
+    const beside = (parts.beside ?? "").split(".").map(Number);
+    const compared = comparedWith(glass);
+    if (beside.length === 2 && beside.every((one, at) => one >= 1 && one <= [layers, heads][at])) compared.head = beside.map((one) => one - 1);
+    if (parts.with && parts.with !== compared.text) Object.assign(compared, { text: parts.with, record: null });
   }
   if (parts.view === "machine") {
     const open = openIn(glass);
@@ -42,5 +55,17 @@ export function readAddress(glass, text) {
     chosen.source = number("token", record.source.tokens.length);
   }
   if (["machine", "steps", "needs"].includes(parts.view)) chosen.target = number("step", record.steps.length);
+  if (parts.view === "whatIf" && parts.off !== undefined) Object.assign(chosenSwitches(glass), { off: parts.off.split(","), found: null });
   return parts;
+}
+
+/** The sentence that an address names, with its edits: {text, edits}, or null. */
+export function sentenceOf(address) {
+  const parts = new URLSearchParams(address);
+  try {
+    const edits = JSON.parse(parts.get("edits") ?? "[]");
+    return parts.get("text") && Array.isArray(edits) ? { text: parts.get("text"), edits } : null;
+  } catch {
+    return null;
+  }
 }

@@ -195,7 +195,7 @@ function feedForwardStages(glass, { stack, sublayer }) {
   const d_ff = stack === "encoder" ? config.d_ff : config.decoder_d_ff;
   const hidden = glass.get(`${sublayer}.hidden`);
   const relu = activation === "relu";
-  const values = { d_model, d_ff, zeros: percent(hidden ? shareOfZeros(hidden) : null), activation };
+  const values = { d_model, d_ff, zeros: hidden ? shareOfZeros(hidden) : "–", activation };
   return [
     stage(
       say,

@@ -3,7 +3,7 @@
 import { addressOf, readAddress } from "./address.js";
 import { useTheme } from "./colours.js";
 import { ANALYSES } from "./analysed.js";
-import { make } from "./elements.js";
+import { make, whenDrawn } from "./elements.js";
 import { exactly } from "./exact.js";
 import { headsView } from "./heads.js";
 import { machineView } from "./machine.js";
@@ -13,7 +13,8 @@ import { openNumbers } from "./numbers.js";
 import { stepsView } from "./steps.js";
 import { termed } from "./terms.js";
 import { visible } from "./tokens.js";
-import { enterStop, stopByKey, tourBar } from "./tour.js";
+import { enterStop, showStop, stopByKey, tourBar } from "./tour.js";
+import { hasTraining, trainingView } from "./training.js";
 import { translateView } from "./translate.js";
 import { tryNumbersView } from "./try_numbers.js";
 import { whatIfView } from "./what_if.js";
@@ -26,6 +27,7 @@ const VIEWS = {
   steps: stepsView,
   needs: needsView,
   whatIf: whatIfView,
+  training: trainingView,
   numbers: tryNumbersView,
 };
 const PRESENTED = "135%"; // of the size of letters, to be read from the last row
@@ -35,7 +37,7 @@ let lastView = "translate";
 /**
  * Fills `element`. record: as docs/record.md has it; language: "en" or "ko"; inspect(text, options): async, gives a record
  * of the live model, or is absent, and then the reader chooses the language here; address: whether the page's address is
- * the box's, and holds the view; analyses: the names of those that `inspect` can compute; measured: those of them that it
+ * the box's, and holds the view and the language, or what it holds beside the view, where the page chooses the language; analyses: the names of those that `inspect` can compute; measured: those of them that it
  * has at hand. What the reader has opened, typed and chosen stays when the box is drawn again, here or by another call for
  * the same element.
  */
@@ -56,7 +58,7 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
     exact: before?.exact ?? false,
     asked: new Set(),
     tour: before?.tour ?? null,
-    address: address && location.protocol !== "about:",
+    address: location.protocol !== "about:" && address,
     place: make("div", {}),
     news: make("p", { class: "unseen", role: "status" }),
   };
@@ -70,6 +72,7 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
   if (state.address) followAddress(state, signal);
   draw(state);
   element.replaceChildren(state.root);
+  if (inspect && location.hash) writeAddress(state);
 }
 
 /** Reads the view from the address, and writes it there after whatever the reader does. */
@@ -77,7 +80,7 @@ function followAddress(state, signal) {
   const read = () => {
     const parts = readAddress(glassOf(state, false), location.hash.slice(1));
     if (Object.hasOwn(VIEWS, parts.view)) lastView = parts.view;
-    if (languages.includes(parts.lang)) state.language = parts.lang;
+    if (state.address === true && languages.includes(parts.lang)) state.language = parts.lang;
   };
   read();
   window.addEventListener("popstate", () => {
@@ -90,7 +93,7 @@ function followAddress(state, signal) {
 /** Another view is another entry of the browser's history. */
 function writeAddress(state) {
   if (!state.address) return;
-  const text = addressOf(state.glass, lastView, state.language);
+  const text = addressOf(state.glass, lastView, state.language, state.address === true ? {} : state.address);
   if (location.hash.slice(1) === text) return;
   const before = new URLSearchParams(location.hash.slice(1)).get("view");
   history[before === lastView ? "replaceState" : "pushState"](null, "", `#${text}`);
@@ -101,8 +104,7 @@ function tourTo(state, at) {
   state.tour = at === null ? null : { at, open: false };
   if (at !== null) lastView = enterStop(state.glass, at);
   draw(state);
-  const scroll = () => state.place.querySelector(".panel:not(:has(.scene), [hidden]), .panel .scene, .view:not(:has(.panel))")?.scrollIntoView({ block: "start" });
-  requestAnimationFrame(() => requestAnimationFrame(scroll)); // when the pictures have their heights
+  whenDrawn(() => showStop(state.place, at));
   writeAddress(state);
 }
 
@@ -136,9 +138,9 @@ function draw(state, arriving = false) {
   else delete state.root.dataset.theme;
   document.documentElement.style.fontSize = state.presenting ? PRESENTED : "";
   const turn = { draw: () => draw(state), tourTo: (at) => tourTo(state, at) };
-  const parts = [masthead(state, glass, turn), ...views(state, glass)];
-  if (state.tour) parts.push(tourBar(glass, state.tour, turn.tourTo));
-  state.place.replaceChildren(...parts);
+  const shown = views(state, glass);
+  const tour = state.tour ? [tourBar(glass, state.tour, turn.tourTo)] : [];
+  state.place.replaceChildren(masthead(state, glass, turn), ...tour, ...shown);
   focus();
   if (arriving) state.news.textContent = glass.say("arrived", { text: visible(state.record.target.text) });
 }
@@ -214,6 +216,7 @@ function glassOf(state, arriving) {
       state.record = answer;
       state.asked.clear();
       draw(state, true);
+      writeAddress(state);
     },
 
     /** Makes a token stand out wherever it is a row: of "source", or of the steps of the "target". */
@@ -231,7 +234,8 @@ function glassOf(state, arriving) {
 /** The tabs, and the view that is open. */
 function views(state, glass) {
   const { say } = glass;
-  const names = Object.keys(VIEWS);
+  const names = Object.keys(VIEWS).filter((name) => name !== "training" || hasTraining(state.record));
+  if (!names.includes(lastView)) lastView = names[0];
   const panel = make("div", { role: "tabpanel", id: "glass-view", tabindex: -1 });
   const made = new Map();
   const tabs = names.map((name) =>
@@ -241,7 +245,7 @@ function views(state, glass) {
     if (glass.unanswered && name !== lastView) made.clear();
     glass.unanswered = false;
     lastView = name;
-    if (!made.has(name)) made.set(name, [name === "translate" ? null : make("p", { class: "lead" }, termed(say, say(`lead_${name}`))), VIEWS[name](glass)].filter((part) => part));
+    if (!made.has(name)) made.set(name, [["translate", "machine"].includes(name) ? null : make("p", { class: "lead" }, termed(say, say(`lead_${name}`))), VIEWS[name](glass)].filter((part) => part));
     tabs.forEach((tab, at) => {
       tab.setAttribute("aria-selected", `${names[at] === name}`);
       tab.tabIndex = names[at] === name ? 0 : -1;

@@ -9,6 +9,11 @@ export function wordConfidence(record, word) {
   return shares.includes(null) ? null : shares.reduce((product, share) => product * share, 1);
 }
 
+/** The geometric mean of the probabilities of its tokens. */
+export function meanShare({ target, steps }) {
+  return target.score === null ? null : Math.exp(target.score / steps.length);
+}
+
 /**
  * What words of the target looked at among the words of the source: the mean of all layers and heads, summed over the
  * pieces of a source word, averaged over those of a target word. -> {source, target, share(target, source)}, with

@@ -89,11 +89,18 @@ export function select(label, options, chosen, change) {
 /** Calls draw() when the element comes to have a place on the page, and when its width changes. */
 export function whenSized(element, draw) {
   let width = 0;
-  new ResizeObserver(() => {
+  const measure = () => {
     if (element.clientWidth === width) return;
     width = element.clientWidth;
     if (width) draw();
-  }).observe(element);
+  };
+  queueMicrotask(measure); // before the first frame, if it is placed by then
+  new ResizeObserver(measure).observe(element);
+}
+
+/** Calls act() when what was just placed on the page has its height. */
+export function whenDrawn(act) {
+  requestAnimationFrame(() => requestAnimationFrame(act));
 }
 
 /** Does work(one) for each, one in a frame, so that the page answers meanwhile. */

@@ -7,8 +7,10 @@ import { headImportance } from "./head_importance.js";
 import { tokenLights } from "./lighting.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { decimal, matrixOf, meanEntropy, percent } from "./numbers.js";
+import { sideBySide } from "./side_by_side.js";
 import { threadPicture } from "./threads.js";
 import { attentionLabels, visible } from "./tokens.js";
+import { nameOfWeights } from "./training_changes.js";
 
 const SHORT = 16;
 
@@ -23,7 +25,11 @@ export function headsView(glass) {
   const large = make("section", { class: "large" });
   const importance = headImportance(glass);
 
-  const showLarge = () => large.replaceChildren(...largeHead(glass, state.kind, ...state.chosen));
+  const beside = sideBySide(glass, state, largeHead);
+  const showLarge = () => {
+    large.replaceChildren(...largeHead(glass, state.kind, ...state.chosen));
+    beside.show();
+  };
   const showHeads = () => {
     showGrid(glass, grid, state, showLarge);
     showLarge();
@@ -47,7 +53,7 @@ export function headsView(glass) {
   };
   const heads = make("div", { class: "heads" }, make("div", {}, grid, make("p", { class: "quiet" }, say("gridHint")), importance.element), large);
   show();
-  return make("div", { class: "view" }, bar, lights, heads);
+  return make("div", { class: "view" }, bar, lights, heads, beside.element);
 }
 
 /** The view's choices: {kind, order, chosen: [layer, head] or null}; they stay for every record of the model. */
@@ -87,10 +93,6 @@ function sortedHeads(record, { kind, order }) {
 function mostTelling(kind, heads) {
   const share = ({ measures }) => Math.max(...SHARES[kind].slice(0, 3).map((name) => measures[name] ?? 0));
   return heads.reduce((best, one) => (share(one) > share(best) ? one : best));
-}
-
-function nameOfWeights(record, kind, layer) {
-  return `${record.attention[kind].names.replace("{layer}", layer)}.weights`;
 }
 
 /** Paints the pictures into the buttons, layer by layer; the largest weight of all has the darkest colour. */

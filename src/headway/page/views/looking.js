@@ -9,7 +9,6 @@ import { drawLines, lettersOf } from "./word_lines.js";
 
 const LEAST_LINE = 0.04;
 const LEAST_OF_LARGEST = 0.5;
-const LEAST_OF_ALL = 0.15; // of lines that are drawn for all words at once
 const RESTS = 0.3; // of <eos>: from here on it is spoken of
 const NAMED = 3;
 const WHOLE = 9000; // milliseconds that it plays, at most PAUSE a word
@@ -24,6 +23,7 @@ export function lookingPicture(glass) {
   const sentence = make("div", { class: "detail" });
   const play = make("button", { type: "button", class: "play", "aria-label": say("playAgain"), title: say("playAgain"), click: () => player.begin() }, sign("play"));
   const words = {};
+  const resting = tellingWord(seen);
   let shown = null;
 
   const look = (now, grows = false) => {
@@ -35,11 +35,11 @@ export function lookingPicture(glass) {
         word.style.setProperty("--share", share(side, at).toFixed(3));
       });
     }
-    drawLines(lines, now ? linesOfWord(seen, words, now) : linesOfAll(seen, words), grows);
-    const told = now === null ? [make("p", {}, say("pairHint"))] : now.side === "target" ? ofTarget(glass, seen, now.number) : ofSource(glass, seen, now.number);
-    sentence.replaceChildren(...(grows ? told.slice(0, 1) : told));
+    drawLines(lines, now ? linesOfWord(seen, words, now) : [], grows);
+    const told = now === null ? [] : now.side === "target" ? ofTarget(glass, seen, now.number) : ofSource(glass, seen, now.number);
+    sentence.replaceChildren(...(now === resting ? [...told.slice(0, 1), make("p", { class: "quiet hint" }, say("pairHint"))] : grows ? told.slice(0, 1) : told));
   };
-  const player = playerOf({ words, state, look, play, sentence, say });
+  const player = playerOf({ words, state, look, rest: () => look(resting), play, sentence, say });
   for (const side of ["source", "target"]) {
     const choose = (number) => () => {
       player.halt();
@@ -53,7 +53,7 @@ export function lookingPicture(glass) {
   if (first) player.hide();
   let begun = !first;
   new ResizeObserver(() => {
-    if (begun) return look(shown);
+    if (begun) return look(shown ?? resting);
     begun = true;
     player.begin();
   }).observe(box);
@@ -61,7 +61,7 @@ export function lookingPicture(glass) {
 }
 
 /** Shows the words one after the other. -> {begin, halt, hide} */
-function playerOf({ words, state, look, play, sentence, say }) {
+function playerOf({ words, state, look, rest, play, sentence, say }) {
   let timer = null;
   const label = (name) => {
     const text = say(name === "play" ? "playAgain" : "pause");
@@ -82,7 +82,7 @@ function playerOf({ words, state, look, play, sentence, say }) {
     const word = words.target[number];
     if (!word || !word.isConnected) {
       halt();
-      if (word === undefined) look(null);
+      if (word === undefined) rest();
       return;
     }
     word.classList.remove("later");
@@ -93,7 +93,7 @@ function playerOf({ words, state, look, play, sentence, say }) {
   const begin = () => {
     if (timer !== null) {
       halt();
-      look(null);
+      rest();
       return;
     }
     state.played = true;
@@ -148,14 +148,11 @@ function linesOfWord(seen, words, now) {
   });
 }
 
-function linesOfAll(seen, words) {
-  if (!seen.share) return [];
-  return words.target.flatMap((to, row) =>
-    words.source.flatMap((from, column) => {
-      const share = seen.share(row, column);
-      return share < LEAST_OF_ALL ? [] : { from, to, share, look: seen.source[column].control ? "all rests" : "all" };
-    }),
-  );
+/** The word of the translation that looks most at a single word of the source, to be shown first; null where there is none. */
+function tellingWord({ source, target, share }) {
+  const most = (number) => Math.max(0, ...source.map(({ control }, at) => (share && !control ? share(number, at) : 0)));
+  const numbers = target.flatMap(({ control }, number) => (control ? [] : [number]));
+  return numbers.length ? { side: "target", number: numbers.reduce((best, one) => (most(one) > most(best) ? one : best)) } : null;
 }
 
 /** Text about a word of the translation: its attention, and the alternatives to it. */

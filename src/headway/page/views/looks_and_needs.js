@@ -5,7 +5,7 @@ import { largest } from "./colours.js";
 import { make } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
 import { meanMatrix, percent } from "./numbers.js";
-import { chip, phrase } from "./phrases.js";
+import { chip, listed, phrase } from "./phrases.js";
 import { pieceTexts } from "./tokens.js";
 
 const LEAST = 0.001; // of a share below 0, to be shown as such
@@ -17,7 +17,7 @@ export function needsPart(glass, analyses) {
   const step = glass.chosen.target ?? 0;
   const looks = record.target.tokens.map((_, row) => most(columns[0], row));
   const tally = { same: 0, other: 0, none: 0, count: needs.length };
-  needs.forEach((need, row) => (tally[caseOf(need, looks[row])] += 1));
+  needs.forEach((need, row) => (tally[need === null ? "none" : neededBy(columns, row, need, looks[row]).includes(looks[row]) ? "same" : "other"] += 1));
   return [
     make("p", { class: "saying", "aria-live": "polite" }, verdict(glass, columns, step, looks[step], needs[step])),
     comparison(glass, columns, step),
@@ -50,22 +50,32 @@ function most({ matrix: { columns, values } }, row) {
   return own.indexOf(Math.max(...own));
 }
 
-function caseOf(need, look) {
-  if (need === null) return "none";
-  return need === look ? "same" : "other";
+/** The tokens of the source that a step needs most, in the order of the source: as the shares that are shown tell them
+ * apart, `need` among them, or the one that it looks at where that is needed more. */
+function neededBy(columns, step, need, look) {
+  const losses = lossesOf(columns, step);
+  const most = losses[look] > losses[need] ? look : need;
+  return losses.flatMap((loss, place) => (percent(loss) === percent(losses[most]) ? [place] : []));
+}
+
+/** The share of its probability that a step loses without each token of the source. */
+function lossesOf(columns, step) {
+  const { columns: width, values } = columns.at(-1).matrix;
+  return [...values.subarray(step * width, (step + 1) * width)].map((loss) => Math.max(0, loss));
 }
 
 /** In a sentence what the token of a step looks at and what it needs. */
 function verdict(glass, columns, step, look, need) {
   const { record, say } = glass;
   const source = pieceTexts(record.source.tokens);
-  const { columns: width, values } = columns.at(-1).matrix;
-  const lost = (place) => percent(Math.max(0, values[step * width + place]));
   const token = chip(pieceTexts(record.target.tokens)[step]);
   const [looks, looksAgain] = [chip(source[look]), chip(source[look])]; // an element stands in one place
   if (need === null) return phrase(say, "verdict_none", { token, looks });
-  const [needs, needsAgain] = [chip(source[need]), chip(source[need])];
-  return phrase(say, `verdict_${caseOf(need, look)}`, { token, looks, looksAgain, needs, needsAgain, lost: lost(need), lostThere: lost(look) });
+  const needed = neededBy(columns, step, need, look);
+  const losses = lossesOf(columns, step);
+  const others = needed.filter((place) => place !== look);
+  const name = others.length === needed.length ? "verdict_other" : others.length ? "verdict_tie" : "verdict_same";
+  return phrase(say, name, { token, looks, looksAgain, needs: listed(others.map((place) => chip(source[place]))), lost: percent(losses[needed[0]]), lostThere: percent(losses[look]) });
 }
 
 /** A row for each token of the source, a bar for each column. */

@@ -2,16 +2,15 @@
 // below the decoder. Every block shows its data as it flows, a row a token, and opens below both.
 
 import { blockContents } from "./blocks.js";
-import { choice, make, makeSvg, select } from "./elements.js";
+import { choice, make, makeSvg, select, whenDrawn } from "./elements.js";
 import { follower } from "./follow.js";
 import { rowsOf } from "./stages.js";
+import { termed } from "./terms.js";
 import { refreshStrips, tile, tokenTile } from "./tiles.js";
 import { brief, languageOf, pieceTexts, readTexts } from "./tokens.js";
 import { drawWires } from "./wires.js";
 
-const LEAST_ROW = 3;
-const LARGEST_ROW = 16;
-const PICTURE = 150; // pixels that the rows of a block may take together
+const isNarrow = () => window.matchMedia("(max-width: 48rem)").matches; // as in machine.css: there the blocks stand one below the other
 
 export function machineView(glass) {
   const { record, say, languageName } = glass;
@@ -25,10 +24,18 @@ export function machineView(glass) {
     panel.hidden = !open;
     machine.classList.toggle("open", Boolean(open));
     panel.replaceChildren(...(open ? panelOf(glass, open, blocks, turn) : []));
+    place();
+  };
+  /** Puts the panel below both stacks, or, on a narrow screen, below its own block. */
+  const place = () => {
+    const before = (isNarrow() && blocks.find(({ name }) => name === state.block)?.element) || machine.firstChild;
+    if (before.nextSibling !== panel) before.after(panel); // who is in it stays there
   };
   const turn = (name) => {
     state.block = state.block === name ? null : name;
     show();
+    const shown = isNarrow() ? blocks.find((one) => one.name === name).element : machine;
+    if (state.block) whenDrawn(() => shown.scrollIntoView());
   };
   const add = (stack, kind, title, sizes, about, look = kind) => {
     const place = about.place ?? kind;
@@ -49,11 +56,15 @@ export function machineView(glass) {
   if (!blocks.some(({ name }) => name === state.block)) state.block = null; // an address may name any
   const flow = make("div", { class: "flow" }, wires, stacks);
   const follow = follower(glass, flow, blocks);
-  const machine = make("div", { class: "machine" }, make("div", { class: "flow-box" }, make("div", { class: "scroll" }, flow), follow.told), panel);
-  new ResizeObserver(() => drawWires(flow, wires)).observe(flow);
+  follow.told.append(...termed(say, say("lead_machine")));
+  const machine = make("div", { class: "machine" }, make("div", { class: "flow-box" }, make("div", { class: "scroll" }, flow)));
+  new ResizeObserver(() => {
+    place();
+    drawWires(flow, wires);
+  }).observe(flow);
   refreshStrips(glass, blocks);
   show();
-  return make("div", { class: "view" }, make("div", { class: "controls" }, tokenChoosers(glass), follow.button), machine);
+  return make("div", { class: "view" }, make("div", { class: "controls" }, follow.button, tokenChoosers(glass), follow.told), machine);
 }
 
 /** The open and chosen parts of the figure, kept for all records of the model. */
@@ -116,7 +127,6 @@ function stackOf(glass, stack, quiet, parts) {
     element.style.setProperty("--row", row ?? 0);
   };
   element.style.setProperty("--rows", rowNames.length);
-  element.style.setProperty("--row-height", `${Math.max(LEAST_ROW, Math.min(LARGEST_ROW, PICTURE / rowNames.length)).toFixed(1)}px`);
   element.addEventListener("chosen", show);
   show();
   return element;

@@ -2,6 +2,7 @@
 
 import { make } from "./elements.js";
 import { canBeExact } from "./exact.js";
+import { pictureButton } from "./save_picture.js";
 import { brief, languageOf, visible } from "./tokens.js";
 import { canTour } from "./tour.js";
 import { editedLine } from "./what_if.js";
@@ -17,6 +18,7 @@ export function masthead(state, glass, turn) {
     { class: "glass-head" },
     make("div", { class: "names" }, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
     make("div", { class: "tools" }, tools(state, glass, turn)),
+    purpose(glass),
     make(
       "p",
       { class: "sentence-line" },
@@ -26,6 +28,13 @@ export function masthead(state, glass, turn) {
     ),
     record.edits.length ? editedLine(glass) : null,
   );
+}
+
+/** The languages of the model and, if that is known, the subject of its training text. */
+function purpose({ record, say, languageName }) {
+  const [source, target] = ["source", "target"].map((side) => languageName(languageOf(record, side)));
+  const parts = [source && target ? say("purpose", { source, target }) : null, record.model.domain ? say("domain", { domain: visible(record.model.domain) }) : null];
+  return make("p", { class: "purpose quiet" }, parts.filter((part) => part).join(" "));
 }
 
 /** The tour, presenter mode, the theme, what this is, and the language where the page around doesn't choose it. */
@@ -50,6 +59,7 @@ function tools(state, glass, { draw, tourTo }) {
     state.exact || canBeExact(state) ? button("exact", state.exact, exact) : null,
     button("present", state.presenting, present),
     make("button", { type: "button", class: "tool-theme", "aria-label": say("theme"), title: say("theme"), click: theme }, dark ? "☀" : "☾"),
+    pictureButton(state, glass, draw),
     aboutButton(glass),
     state.inspect ? null : languageSwitch(state, draw),
   ];

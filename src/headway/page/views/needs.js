@@ -50,7 +50,11 @@ function sectionOf(glass, analyses, { name, analysis, draw, follows = false, for
   const { say } = glass;
   const place = make("div", { class: "analysis-place" });
   const status = make("p", { class: "quiet status", role: "status" });
-  const ask = async (asked) => (await analyses.ask([asked], status)) && refresh();
+  const ask = async (asked) => {
+    const worked = await analyses.ask([asked], status);
+    if (worked) refresh();
+    return worked;
+  };
   const button = () => make("button", { type: "button", click: () => ask(analysis) }, say("compute"));
   const refresh = () => {
     const found = analyses.found(analysis);

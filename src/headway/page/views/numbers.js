@@ -66,11 +66,11 @@ export function rowProducts({ rows, columns, values }) {
   return { rows, columns: rows, values: products, step: halfStep };
 }
 
-/** The share of numbers that are exactly 0. */
-export function shareOfZeros({ values }) {
+/** The share of numbers that are 0, in percent; of int8 some may be 0 by rounding alone. */
+export function shareOfZeros({ values, step }) {
   let count = 0;
   for (const value of values) if (value === 0) count++;
-  return count / values.length;
+  return `${step && step !== halfStep ? "≤ " : ""}${percent(count / values.length)}`;
 }
 
 /** The mean entropy of the rows, each of sum 1, in bits. */

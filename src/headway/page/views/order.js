@@ -9,16 +9,16 @@ import { wordBars } from "./word_bars.js";
 export function orderCard(glass) {
   const { say, record } = glass;
   if (!record.order && !glass.inspect) return null;
-  const kept = glass.kept(`order ${sourceAsItWas(record)}`, { sentences: null, found: record.order, asked: Boolean(record.order) }, true);
+  const kept = glass.kept(`order ${sourceAsItWas(record)}`, { sentences: null, found: record.order }, true);
   const place = make("div", { class: "result", "aria-live": "polite" });
   const status = make("p", { class: "quiet status", role: "status" });
   const form = glass.inspect ? orderForm(glass, kept, status, (found) => show(found)) : null;
   const show = (found) => {
     kept.found = found;
-    place.replaceChildren(orderTable(say, found), seen(say, found));
+    place.replaceChildren(orderTable(say, found), make("p", { class: "seen" }, orderVerdict(say, found)));
   };
   if (kept.found) show(kept.found);
-  else if (!kept.asked) lookFor(glass, kept, status, show, form.fill);
+  else lookFor(glass, status, show, form.fill);
   return make(
     "section",
     { class: "card" },
@@ -30,17 +30,23 @@ export function orderCard(glass) {
   );
 }
 
-/** Has the live model look for two sentences among those that it was made for. */
-async function lookFor(glass, kept, status, show, fill) {
-  kept.asked = true;
-  const answer = await glass.request(sourceAsItWas(glass.record), { order: true, arrays: "none" }, status);
-  kept.asked = Boolean(answer);
-  glass.unanswered ||= !answer;
-  if (!answer) return;
-  if (answer.order) {
-    show(answer.order);
-    fill(answer.order.sentences);
-  } else status.textContent = glass.say("orderNone");
+async function lookFor(glass, status, show, fill) {
+  const pair = await orderPair(glass, status);
+  glass.unanswered ||= pair === undefined;
+  if (pair) {
+    show(pair);
+    fill(pair.sentences);
+  } else if (pair === null) status.textContent = glass.say("orderNone");
+}
+
+/** The two sentences that were chosen for the model, as a record has them: of this one, else of the live model, which is asked
+ * once. null: there are none; undefined: that isn't known. */
+export async function orderPair(glass, status) {
+  const { record } = glass;
+  const text = sourceAsItWas(record);
+  const kept = glass.kept(`order pair ${text}`, { pair: record.order ?? undefined }, true);
+  if (kept.pair === undefined && glass.inspect) kept.pair = (await glass.request(text, { order: true, arrays: "none" }, status))?.order;
+  return kept.pair;
 }
 
 /** -> {element, fill(sentences)} */
@@ -97,10 +103,10 @@ function orderTable(say, { sentences, with_positions, without_positions }) {
 }
 
 /** The result in words: whether the two translations differ, with positions and without, and how they were found. */
-function seen(say, { with_positions, without_positions, tried = 0 }) {
+export function orderVerdict(say, { with_positions, without_positions, tried = 0 }) {
   const name = ([one, other]) => (one.text === other.text ? "alike" : "differ");
   const [seeing, blind] = [name(with_positions), name(without_positions)];
   const said = [say(`order_with_${seeing}`), say(`order_without_${blind}`)];
   if (tried) said.push(say(seeing === "differ" && blind === "alike" ? "orderChosen" : "orderTried", { tried }));
-  return make("p", { class: "seen" }, said.join(" "));
+  return said.join(" ");
 }

@@ -1,8 +1,10 @@
 // The page: the glass box, with a model in a worker in the place of a server.
 
+import { sentenceOf } from "./address.js";
 import { mountBox } from "./box.js";
 import { make } from "./elements.js";
 import { say } from "./page_words.js";
+import { keyOf, sourceAsItWas } from "./trying.js";
 
 /** Fills the page. open: gives a promise of a Model (model.js). `window.headway.translate` and `.inspect` are the model's. */
 export async function showPage(open) {
@@ -17,7 +19,7 @@ export async function showPage(open) {
     page.model = await model;
     performance.mark("headway-ready");
     page.draw();
-    await page.look(page.model.about.examples[0]);
+    await page.look(sentenceOf(location.hash.slice(1)) ?? { text: page.model.about.examples[0] });
   } catch (problem) {
     page.tell("failed", { problem: problem.message });
   }
@@ -27,6 +29,10 @@ export async function showPage(open) {
 function languageOfAddress() {
   const language = new URLSearchParams(location.hash.slice(1)).get("lang");
   return ["en", "ko"].includes(language) ? language : null;
+}
+
+function isOf({ text, edits }, record) {
+  return text === sourceAsItWas(record) && keyOf(edits) === keyOf(record.edits);
 }
 
 class Page {
@@ -43,6 +49,8 @@ class Page {
     document.querySelector("main").replaceChildren(this.head, this.notice, this.box, this.foot);
     window.addEventListener("popstate", () => {
       if ((languageOfAddress() ?? this.language) !== this.language) this.turn();
+      const named = sentenceOf(location.hash.slice(1));
+      if (named && this.record && !isOf(named, this.record)) this.look(named);
     });
   }
 
@@ -61,7 +69,7 @@ class Page {
 
   around({ about: { examples, card, kernel } }) {
     const word = (name) => say(this.language, name);
-    const buttons = examples.map((text) => make("li", {}, make("button", { type: "button", dir: "auto", click: () => this.look(text) }, text)));
+    const buttons = examples.map((text) => make("li", {}, make("button", { type: "button", dir: "auto", click: () => this.look({ text }) }, text)));
     return [
       make("section", {}, make("h2", {}, word("examples")), make("ul", { class: "examples" }, buttons)),
       make("p", { class: "quiet" }, word("offline"), kernel ? null : ` ${word("plain")}`),
@@ -86,12 +94,12 @@ class Page {
     this.draw();
   }
 
-  /** Translates the text and shows the inside. */
-  async look(text) {
+  /** Translates the text and shows the inside. edits: made before. */
+  async look({ text, edits = [] }) {
     const mine = ++this.latest;
     this.tell("looking");
     try {
-      await this.inspect(text, {});
+      await this.inspect(text, edits.length ? { edits } : {});
       if (mine !== this.latest) return;
       this.told = [null, {}];
       this.draw();
@@ -106,7 +114,7 @@ class Page {
     const last = this.record?.source.tokens[0].piece;
     const tag = tags.includes(last) && !tags.some((one) => text.trimStart().startsWith(one)) ? `${last} ` : "";
     const record = await this.model.inspect(tag + text, options);
-    if (options.arrays !== "none") this.record = record;
+    if (!options.arrays) this.record = record;
     return record;
   };
 }

@@ -8,14 +8,35 @@ import { percent } from "./numbers.js";
 import { chip, phrase } from "./phrases.js";
 import { loosePiece, pieceTexts, readTexts, visible } from "./tokens.js";
 
-/** A sentence of as many tokens: the reader changes a word of the shown one. */
+const NEAR = 8;
+
+/** A sentence of as many tokens: one that is near to the shown one, or of the reader's own. Of those that are near, the first
+ * is taken that the model translates otherwise. */
 export function patchingForm({ record, say }, ask) {
-  const input = make("input", { type: "text", id: "glass-other", value: record.source.original ?? record.source.text, dir: "auto" });
-  const submit = (event) => {
+  const near = nearSentences(record.source.original ?? record.source.text);
+  const input = make("input", { type: "text", id: "glass-other", value: near[0] ?? "", required: true, dir: "auto" });
+  const submit = async (event) => {
     event.preventDefault();
-    ask({ kind: "patching", other: input.value });
+    const others = input.value === near[0] ? near : [input.value];
+    for (const other of others) {
+      input.value = other;
+      if (await ask({ kind: "patching", other })) break;
+    }
   };
   return make("form", { class: "asking", submit }, make("label", { for: "glass-other" }, say("otherLabel")), input, make("button", { type: "submit" }, say("compute")));
+}
+
+/** The sentence with a number changed in its last digit, then with two words in each other's place, the longest first. */
+export function nearSentences(text) {
+  const changed = (digit) => (digit === "9" ? 8 : Number(digit) + 1);
+  const numbers = [...text.matchAll(/[0-9](?![0-9])/gu)].map(({ 0: digit, index }) => text.slice(0, index) + changed(digit) + text.slice(index + 1));
+  const words = [...text.matchAll(/[\p{L}\p{M}'’]+/gu)].toSorted((one, two) => two[0].length - one[0].length);
+  const swaps = words.slice(1).map((two, at) => {
+    const [first, last] = [words[at], two].toSorted((one, next) => one.index - next.index);
+    const between = text.slice(first.index + first[0].length, last.index);
+    return text.slice(0, first.index) + last[0] + between + first[0] + text.slice(last.index + last[0].length);
+  });
+  return [...numbers, ...swaps].filter((one, at, all) => one !== text && all.indexOf(one) === at).slice(0, NEAR);
 }
 
 export function patchingPart(glass, analyses) {

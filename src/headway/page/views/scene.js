@@ -17,6 +17,7 @@ const STAGES = {
   softmax: ["masked", ["scores", "weights"]],
   mixing: ["masked", ["weights", "values", "output"]],
 };
+const [LOWEST, BESIDE] = [300, 400]; // pixels: the least height of a scene, and what stands beside an open block of the machine in its window
 const TITLES = { products: "Q Kᵀ", scaled: "Q Kᵀ / √dₖ", masked: "Q Kᵀ / √dₖ", unscaled: "Q Kᵀ" };
 
 /**
@@ -74,7 +75,7 @@ function scoresOf({ attention, stage }) {
 function place(scene) {
   const { queries, keys, values, rowNames, columnNames } = scene.attention;
   const sizes = { n: queries.rows, m: keys.rows, d: queries.columns, v: values.columns };
-  scene.layout = sceneLayout(sizes, scene.figure.clientWidth, rowNames, columnNames);
+  scene.layout = sceneLayout(sizes, scene.figure.clientWidth, Math.max(LOWEST, window.innerHeight - BESIDE), rowNames, columnNames);
 }
 
 function draw(scene) {

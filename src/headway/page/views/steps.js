@@ -2,6 +2,7 @@
 
 import { probabilityBars } from "./bars.js";
 import { make, select, sign } from "./elements.js";
+import { nextToken } from "./next_token.js";
 import { decimal, percent, probability } from "./numbers.js";
 import { isEdited } from "./stages.js";
 import { stepPicture } from "./step_picture.js";
@@ -18,8 +19,10 @@ export function stepsView(glass) {
   const [bars, tree] = ["bars-place", "tree-place"].map((name) => make("div", { class: name }));
   const now = () => glass.chosen.target ?? 0;
   const picture = stepPicture(glass, now);
+  const sampling = nextToken(glass, now);
   const draw = () => {
     picture.draw();
+    sampling.draw();
     bars.replaceChildren(...stepBars(glass, now()));
     if (record.beam) showTree(glass, tree, now());
   };
@@ -39,6 +42,7 @@ export function stepsView(glass) {
       player(glass, now),
     ),
     quiet(say(isEdited(glass, "look_ahead_off") ? "maskOffText" : "maskText")),
+    sampling.element,
     section("treeTitle", record.beam ? [quiet(treeText), treeLegend(say), tree] : quiet(say(record.target.given ? "givenNoBeam" : "noBeam"))),
   );
 }

@@ -1,6 +1,6 @@
 // Finds the head and row of this model's attention that best show a subject of the tour.
 
-import { isCalled, measuredHeads } from "./head_labels.js";
+import { isCalled, measuredHeads, NAMED_FROM } from "./head_labels.js";
 import { matrixOf } from "./numbers.js";
 
 const KINDS = ["encoder", "cross", "decoder"];
@@ -18,13 +18,12 @@ export function tellingAlignment(glass) {
   return tellingRow(glass, "cross", aligned.length ? [mostOf("aligned", aligned)] : all);
 }
 
-/** The head that leaves most of its attention with a control symbol, of the first kind of attention that has one called so;
- * where there is none, of all. -> {kind, layer, head, measures, isSink} */
+/** The head that leaves most of its attention with a control symbol, of the first kind of attention that has one which
+ * leaves most of it there; where there is none, of all. -> {kind, layer, head, measures, isSink} */
 export function sink({ record }) {
-  const all = KINDS.flatMap((kind) => measuredHeads(record, kind).map((one) => ({ ...one, kind })));
-  const sinks = all.filter(({ kind, measures }) => isCalled(kind, measures, "control"));
-  const first = KINDS.find((kind) => sinks.some((one) => one.kind === kind));
-  return { ...mostOf("control", sinks.length ? sinks.filter(({ kind }) => kind === first) : all), isSink: sinks.length > 0 };
+  const most = KINDS.filter((kind) => record.attention[kind]).map((kind) => ({ ...mostOf("control", measuredHeads(record, kind)), kind }));
+  const first = most.find(({ measures }) => measures.control >= NAMED_FROM);
+  return { ...(first ?? mostOf("control", most)), isSink: Boolean(first) };
 }
 
 function mostOf(measure, heads) {

@@ -15,12 +15,46 @@ export function canTour({ arrays, attention }) {
 export function tourBar(glass, tour, go) {
   const { say } = glass;
   const stop = STOPS[tour.at];
-  const values = stop.answer(glass);
+  const button = (name, text, act, disabled = false) => make("button", { type: "button", "aria-label": say(name), title: say(name), disabled, click: act }, text);
+  return make(
+    "aside",
+    { class: stop ? "tour" : "tour end", role: "region", "aria-label": say("tour") },
+    make(
+      "header",
+      {},
+      make("b", {}, say(`tour_${stop?.name ?? "end"}_title`)),
+      make("span", { class: "quiet" }, stop ? say("tourStop", { number: tour.at + 1, count: STOPS.length }) : null),
+      make("span", { class: "tools" }, button("tourBack", "←", () => go(tour.at - 1), tour.at === 0), button("tourOn", "→", () => go(tour.at + 1), !stop), button("tourEnd", "✕", () => go(null))),
+    ),
+    stop ? stopParts(glass, tour, stop) : endParts(glass, go),
+  );
+}
+
+/** What was seen, questions with their answers, and the views to go on with. */
+function endParts(glass, go) {
+  const { say } = glass;
+  const seen = ["tokens", "attention", "cross", "next"].map((name) => make("li", {}, termed(say, say(`tour_end_${name}`))));
+  const questions = [1, 2, 3].map((number) => make("details", {}, make("summary", {}, say(`tour_end_question${number}`)), make("p", { class: "tour-answer" }, say(`tour_end_answer${number}`))));
+  const leave = (view) => {
+    glass.open(view);
+    go(null);
+  };
+  const ways = ["needs", "whatIf", "numbers"].map((view) => make("button", { type: "button", click: () => leave(view) }, say(`view_${view}`)));
+  return [make("ul", { class: "seen-list" }, seen), make("p", { class: "predict" }, make("b", {}, say("tour_end_ask"))), ...questions, make("p", { class: "reveal" }, make("b", {}, say("tour_end_on")), ways)];
+}
+
+/** The text of a stop, its question, and the answer once it is asked for. */
+function stopParts(glass, tour, stop) {
+  const { say } = glass;
+  const known = stop.answer(glass);
   const answer = make("p", { class: "tour-answer", "aria-live": "polite" });
-  const show = (chosen = null) => {
+  const show = async (chosen = null) => {
     tour.open = true;
-    answer.replaceChildren(...verdict(chosen), ...termed(say, say(values.answer ?? `tour_${stop.name}_answer`, values)));
     reveal.hidden = true;
+    const found = stop.find ? await stop.find(glass, answer) : null;
+    if (found === undefined && glass.inspect) return; // the answer says why
+    const values = stop.find ? stop.answer(glass, found) : known;
+    answer.replaceChildren(...verdict(chosen), ...termed(say, say(values.answer ?? `tour_${stop.name}_answer`, values)));
   };
   let right = null;
   const reveal = make("div", { class: "reveal" });
@@ -31,34 +65,31 @@ export function tourBar(glass, tour, go) {
   } else reveal.append(make("button", { type: "button", class: "primary", click: () => show() }, say("tourReveal")));
   const verdict = (chosen) => (chosen === null ? [] : [make("b", {}, say(chosen === right ? "tourRight" : "tourWrong")), " "]);
   if (tour.open) show();
-  const button = (name, text, act, disabled = false) => make("button", { type: "button", "aria-label": say(name), title: say(name), disabled, click: act }, text);
-  return make(
-    "aside",
-    { class: "tour", role: "region", "aria-label": say("tour") },
-    make(
-      "header",
-      {},
-      make("b", {}, say(`tour_${stop.name}_title`)),
-      make("span", { class: "quiet" }, say("tourStop", { number: tour.at + 1, count: STOPS.length })),
-      make("span", { class: "tools" }, button("tourBack", "←", () => go(tour.at - 1), tour.at === 0), button("tourOn", "→", () => go(tour.at + 1), tour.at === STOPS.length - 1), button("tourEnd", "✕", () => go(null))),
-    ),
-    make("p", {}, termed(say, say(`tour_${stop.name}_text`, values))),
-    make("p", { class: "predict" }, make("b", {}, `${say("tourPredict")} `), say(`tour_${stop.name}_question`, values)),
+  return [
+    make("p", {}, termed(say, say(`tour_${stop.name}_text`, known))),
+    make("p", { class: "predict" }, make("b", {}, `${say("tourPredict")} `), say(`tour_${stop.name}_question`, known)),
     reveal,
     answer,
-  );
+  ];
 }
 
-/** Leads the box to a stop. -> the name of its view */
+/** Leads the box to a stop. -> the name of its view; the end has that of the first */
 export function enterStop(glass, at) {
-  const stop = STOPS[at];
-  stop.enter(glass);
-  return stop.view;
+  STOPS[at]?.enter(glass);
+  return STOPS[at]?.view ?? "translate";
+}
+
+/** Scrolls to what a stop speaks of, or, where the card stands above that, to the card. */
+export function showStop(place, at) {
+  const card = place.querySelector(".tour");
+  if (!card) return;
+  const fixed = getComputedStyle(card).position === "fixed";
+  (fixed ? place.querySelector(STOPS[at].of ?? ".panel :is(.scene, .stage)") : card)?.scrollIntoView();
 }
 
 /** The stop that a key leads to, or undefined; canvases, lists and fields keep their arrow keys. */
 export function stopByKey(tour, event) {
   if (event.target.closest("canvas, input, select, textarea, [role=tab]")) return undefined;
   const to = { ArrowRight: tour.at + 1, ArrowLeft: tour.at - 1, Escape: null }[event.key];
-  return to === null || STOPS[to] ? to : undefined;
+  return to === null || (to >= 0 && to <= STOPS.length) ? to : undefined;
 }

@@ -5,9 +5,11 @@ import { controlOf } from "./head_labels.js";
 import { chosenHead } from "./heads.js";
 import { openIn } from "./machine.js";
 import { percent, shareOfZeros } from "./numbers.js";
+import { orderPair, orderVerdict } from "./order.js";
 import { short } from "./scene_words.js";
+import { isEdited } from "./stages.js";
 import { sink, tellingAlignment, tellingQuery } from "./telling.js";
-import { brief, loosePiece, pieceTexts } from "./tokens.js";
+import { brief, loosePiece, pieceTexts, visible } from "./tokens.js";
 
 /** Opens a block of the machine; stage: of an attention, in a layer and a head. */
 function open(glass, block, stage = null, kind = null, { layer, head } = { layer: 0, head: 0 }) {
@@ -20,9 +22,10 @@ function open(glass, block, stage = null, kind = null, { layer, head } = { layer
 
 const first = (record, kind) => record.attention[kind].names.replace("{layer}", 0);
 
-/** Each: name (of its texts), view, enter(glass), answer(glass) -> the values of its texts, and `answer` where another text
- * than the usual one is the answer; options(glass) -> [texts, the right one's number] where there are some to choose
- * from. */
+/** Each: name (of its texts), view, of (a selector of what it speaks of, where that isn't the open block's first part),
+ * enter(glass), answer(glass) -> the values of its texts, and `answer` where another text than the usual one is the answer;
+ * find(glass, status): async, gives what `answer` needs besides; options(glass) -> [texts, the right one's number] where
+ * there are some to choose from. */
 export const STOPS = [
   {
     name: "tokens",
@@ -34,7 +37,14 @@ export const STOPS = [
     name: "positions",
     view: "machine",
     enter: (glass) => open(glass, "encoder positions"),
-    answer: ({ record }) => ({ before: record.target.text, after: record.cases.find(({ edits }) => edits.length === 1 && edits[0].kind === "positions_off")?.after.text ?? "–" }),
+    find: orderPair,
+    answer: ({ say }, pair) => {
+      if (!pair) return { answer: pair === null ? "orderNone" : "notTried" };
+      const { sentences, with_positions: seeing, without_positions: blind } = pair;
+      const texts = [sentences, seeing.map(({ text }) => text), blind.map(({ text }) => text)];
+      const [pairs, seen, unseen] = texts.map((both) => both.map((text) => `“${visible(text)}”`).join(", "));
+      return { sentences: pairs, seen, unseen, verdict: orderVerdict(say, pair) };
+    },
   },
   {
     name: "query",
@@ -59,9 +69,10 @@ export const STOPS = [
     name: "mask",
     view: "machine",
     enter: (glass) => open(glass, "decoder self", 4, "decoder"),
-    answer: ({ record }) => {
-      const count = record.target.tokens.length;
-      return { all: count * count, hidden: (count * (count - 1)) / 2 };
+    answer: (glass) => {
+      const count = glass.record.target.tokens.length;
+      const values = { all: count * count, hidden: (count * (count - 1)) / 2 };
+      return isEdited(glass, "look_ahead_off") ? { ...values, answer: "maskOffText" } : values;
     },
   },
   {
@@ -77,6 +88,7 @@ export const STOPS = [
   {
     name: "heads",
     view: "heads",
+    of: ".grid",
     enter: (glass) => Object.assign(chosenHead(glass), { kind: sink(glass).kind, order: "control", chosen: null }),
     answer: (glass) => {
       const { kind, layer, head, measures, isSink } = sink(glass);
@@ -90,12 +102,13 @@ export const STOPS = [
     enter: (glass) => open(glass, "encoder feed_forward"),
     answer: ({ record, get }) => {
       const hidden = get("encoder.layers.0.feed_forward.hidden");
-      return { d_ff: record.model.config.d_ff, zeros: hidden ? percent(shareOfZeros(hidden)) : "–" };
+      return { d_ff: record.model.config.d_ff, zeros: hidden ? shareOfZeros(hidden) : "–" };
     },
   },
   {
     name: "next",
     view: "steps",
+    of: ".step-bars",
     enter: (glass) => (glass.chosen.target = Math.min(1, glass.record.steps.length - 1)),
     options: ({ record }) => {
       const { top } = record.steps[Math.min(1, record.steps.length - 1)];

@@ -122,9 +122,14 @@ function openHead(glass, { attention, layer, head }) {
   glass.open("heads");
 }
 
+/** The last result of that name, and what gave it. */
+export function keptResult(glass, name) {
+  return glass.kept(`whatIf ${name}`, { found: null });
+}
+
 /** A place for results, and for what there is to say meanwhile; the last result stays when the box is drawn again. */
 export function results(glass, name, more = () => []) {
-  const kept = glass.kept(`whatIf ${name}`, { found: null });
+  const kept = keptResult(glass, name);
   const place = make("div", { class: "result", "aria-live": "polite" });
   const status = make("p", { class: "quiet status", role: "status" });
   const show = (found) => {

@@ -4,7 +4,7 @@
 import { make } from "./elements.js";
 import { orderCard } from "./order.js";
 import { brief, visible } from "./tokens.js";
-import { comparison, editNames, keyOf, knownCase, results, sourceAsItWas, translationOf, unchanged, WORDS } from "./trying.js";
+import { comparison, editNames, keptResult, keyOf, knownCase, results, sourceAsItWas, translationOf, unchanged, WORDS } from "./trying.js";
 import { headsOff } from "./what_if_heads.js";
 
 const SWITCHES = ["positions_off", "look_ahead_off", "scaling_off"];
@@ -53,6 +53,11 @@ function editedNotice(glass) {
   );
 }
 
+/** What is switched off, and what came of it: {off: kinds, found}; off: undefined until the reader has looked. */
+export function chosenSwitches(glass) {
+  return keptResult(glass, "switches");
+}
+
 /** Parts to be switched off, several at once. What is shown is always of the switches as they stand. */
 function switches(glass) {
   const { record, say } = glass;
@@ -61,7 +66,8 @@ function switches(glass) {
   const inside = (edits) => glass.ask(sourceAsItWas(record), { edits }, tried.status);
   const more = ({ edits }) => (glass.inspect ? [make("button", { type: "button", click: () => inside(edits) }, say("lookInsideEdited"))] : []);
   const tried = results(glass, "switches", more);
-  tried.kept.off ??= record.edits.map(({ kind }) => kind);
+  const given = tried.kept.off && !tried.kept.found;
+  tried.kept.off = (tried.kept.off ?? record.edits.map(({ kind }) => kind)).filter((kind) => SWITCHES.includes(kind));
   const attempt = () => {
     tried.kept.off = boxes.filter((box) => box.checked).map((box) => box.value);
     const edits = editsOf(tried.kept.off);
@@ -70,11 +76,12 @@ function switches(glass) {
   };
   const boxes = SWITCHES.map((kind) => make("input", { type: "checkbox", value: kind, change: attempt }));
   const first = editsOf(SWITCHES.slice(0, 1));
-  if (!tried.kept.found && knownCase(record, first)) {
+  if (!given && !tried.kept.found && knownCase(record, first)) {
     tried.kept.off = first.map(({ kind }) => kind);
     tried.show(knownCase(record, first));
   }
   for (const box of boxes) box.checked = tried.kept.off.includes(box.value);
+  if (given) attempt();
   const label = (box) =>
     make(
       "label",

@@ -4,8 +4,10 @@ import { english } from "./words_en.js";
 import { korean } from "./words_ko.js";
 import { needsEnglish } from "./words_needs_en.js";
 import { needsKorean } from "./words_needs_ko.js";
+import { trainingEnglish } from "./words_training_en.js";
+import { trainingKorean } from "./words_training_ko.js";
 
-const WORDS = { en: { ...english, ...needsEnglish }, ko: { ...korean, ...needsKorean } };
+const WORDS = { en: { ...english, ...needsEnglish, ...trainingEnglish }, ko: { ...korean, ...needsKorean, ...trainingKorean } };
 export const languages = Object.keys(WORDS);
 
 /** -> say(name, values): the text of that name. */

@@ -1,0 +1,137 @@
+// Answers with the sentences that the glass box says of a record, in a document without a browser: a chip stands in ⟦⟧.
+
+import { createInterface } from "node:readline";
+
+import { measureHeads } from "./page/engine/heads.js";
+import { analysesOf } from "./page/views/analysed.js";
+import { meanShare } from "./page/views/confidence.js";
+import { measuredHeads, sentenceAbout, shortLabel } from "./page/views/head_labels.js";
+import { chosenHead } from "./page/views/heads.js";
+import { lookingPicture } from "./page/views/looking.js";
+import { needsPart } from "./page/views/looks_and_needs.js";
+import { openIn } from "./page/views/machine.js";
+import { openNumbers } from "./page/views/numbers.js";
+import { nearSentences } from "./page/views/patching.js";
+import { stepsView } from "./page/views/steps.js";
+import { STOPS } from "./page/views/tour_stops.js";
+import { translateView } from "./page/views/translate.js";
+import { speaker } from "./page/views/words.js";
+
+class Element {
+  constructor() {
+    this.children = [];
+    this.listeners = {};
+    this.names = new Set();
+    this.style = { setProperty() {} };
+    const { names } = this;
+    this.classList = { add: (name) => names.add(name), remove: (name) => names.delete(name), toggle: () => {} };
+  }
+
+  append(...children) {
+    this.children.push(...children);
+  }
+
+  replaceChildren(...children) {
+    this.children = children;
+  }
+
+  setAttribute(name, value) {
+    if (name === "class") value.split(" ").forEach((one) => this.names.add(one));
+  }
+
+  addEventListener(name, act) {
+    this.listeners[name] = act;
+  }
+
+  getBoundingClientRect() {
+    return { left: 0, top: 0, width: 0, bottom: 0 };
+  }
+
+  get textContent() {
+    if (this.hidden) return "";
+    const text = this.children.map((child) => child.textContent ?? child).join("");
+    return this.names.has("chip") ? `⟦${text}⟧` : text;
+  }
+
+  set textContent(text) {
+    this.children = [text];
+  }
+
+  /** All elements of a class, in order. */
+  all(name) {
+    const below = this.children.flatMap((child) => (child instanceof Element ? child.all(name) : []));
+    return this.names.has(name) ? [this, ...below] : below;
+  }
+}
+
+class Observer {
+  constructor(act) {
+    this.observe = () => act();
+  }
+}
+
+Object.assign(globalThis, {
+  document: { createElement: () => new Element(), createElementNS: () => new Element() },
+  window: { matchMedia: () => ({ matches: true }) },
+  ResizeObserver: Observer,
+});
+
+function glassOf(record, language) {
+  const kept = new Map();
+  const glass = { record, say: speaker(language), get: openNumbers(record), inspect: null, computes: [], measured: [], languageName: (code) => code, choose() {} };
+  glass.kept = (name, first) => (kept.has(name) ? kept : kept.set(name, first)).get(name);
+  glass.chosen = { source: null, target: null };
+  return glass;
+}
+
+function tour(glass) {
+  return STOPS.map((stop) => {
+    stop.enter(glass);
+    const values = stop.answer(glass, stop.find ? glass.record.order ?? undefined : undefined);
+    const { say, chosen } = glass;
+    const texts = { question: say(`tour_${stop.name}_question`, values), answer: say(values.answer ?? `tour_${stop.name}_answer`, values) };
+    return { ...texts, values, chosen: { ...chosen }, kind: chosenHead(glass).kind, machine: structuredClone(openIn(glass)) };
+  });
+}
+
+function needs(glass) {
+  if (!glass.record.analyses.erasure) return [];
+  return glass.record.steps.map((_, step) => {
+    glass.chosen.target = step;
+    const [verdict, , , tally] = needsPart(glass, analysesOf(glass));
+    return [verdict.textContent, tally.textContent];
+  });
+}
+
+/** What is said first, and of each word of the source and of the translation. */
+function looking(glass) {
+  const picture = lookingPicture(glass);
+  const [detail] = picture.all("detail");
+  const first = detail.textContent;
+  const [source, target] = picture.all("words").map((row) => row.all("word").map((word) => (word.listeners.focus(), detail.textContent)));
+  return { first, source, target };
+}
+
+function steps(glass) {
+  return glass.record.steps.map((_, step) => {
+    glass.chosen.target = step;
+    const view = stepsView(glass);
+    return [view.all("saying")[0].textContent, view.all("bars-place")[0].all("quiet")[0].textContent];
+  });
+}
+
+function answer({ record, language, near, measure }) {
+  if (near) return nearSentences(near);
+  if (measure) {
+    const layers = measure.maps.map((heads) => ({ shape: [heads.length, heads[0].length, heads[0][0].length], values: Float32Array.from(heads.flat(2)) }));
+    return measureHeads(measure.kind, layers, measure.aligner);
+  }
+  const glass = glassOf(record, language);
+  const heads = Object.keys(record.attention).flatMap((kind) =>
+    measuredHeads(record, kind).map(({ layer, head, measures }) => ({ kind, layer, head, label: shortLabel(glass, kind, measures), said: sentenceAbout(glass, kind, measures).map((part) => part.textContent ?? part).join("") })),
+  );
+  const warned = translateView(glass).all("warned")[0].textContent;
+  return { heads, looking: looking(glass), steps: steps(glass), needs: needs(glass), warned, mean: meanShare(record), tour: tour(glass) };
+}
+
+for await (const line of createInterface({ input: process.stdin })) console.log(JSON.stringify(answer(JSON.parse(line))));

@@ -1,0 +1,410 @@
+"""Every number and claim in the sentences of the glass box is that of the record's arrays, computed here by their own
+definitions (docs/record.md), over fifty records."""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from headway.insight import measure_heads
+from headway.page import document as document_module
+from headway.storage import Aligner
+from headway.translator import Translator
+from tests.page.decoding import decoded
+from tests.page.scripts import Script, page
+from tests.page.test_inspecting import random_translator
+
+INPUTS = 50
+WORDS = ["the", "cat", "sat", "on", "mat", "a", "dog", "ran", "after"]
+NAMED_FROM, CLOSE = 0.5, 2e-3  # a label's least share; what float16 may turn round
+LABELS = {
+    "previous": {"encoder": "previous", "decoder": "previous", "cross": "before aligned"},
+    "next": {"encoder": "next", "decoder": "next", "cross": "after aligned"},
+    "same": "same",
+    "aligned": "aligned",
+    "diagonal": "diagonal",
+}
+Matrix = NDArray[np.float64]
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory) -> Iterator[Script]:
+    with page(Path(__file__).parent / "saying.js", tmp_path_factory.mktemp("saying")) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def door() -> Translator:
+    return random_translator()
+
+
+@pytest.fixture(scope="module")
+def told(door, script) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Records, half of them with heads and needs of known habits, and what the page says of each."""
+    chance = np.random.default_rng(1)
+    found = []
+    for number in range(INPUTS):
+        text = " ".join(chance.choice(WORDS, chance.integers(1, 9)))
+        record = door.inspect(text, order=number < 3, analyses=["erasure", "contributions"])
+        if number % 2:
+            habits = {name: habit(chance, name, array) for name, array in record.arrays.items() if "weights" in name}
+            record = replace(record, arrays={**record.arrays, **habits})
+        document = record.to_dict()
+        if number % 2:
+            needing(chance, document)
+        found.append((document, script.ask({"record": document, "language": "en"})))
+    return found
+
+
+def habit(chance: np.random.Generator, name: str, like: NDArray[Any]) -> NDArray[np.float32]:
+    """Maps of heads that look at one thing each, more or less. like: (heads, query, key)"""
+    _, rows, columns = like.shape
+    places = np.arange(rows)
+    aligned = (places * 7 + 3) % max(columns - 1, 1)
+    aims = [places - 1, places, places + 1, places * 0, places * 0 + columns - 1, places * 0 + columns // 2, aligned]
+    aims += [aligned, aligned, aligned - 1, aligned + 1, np.rint(places * (columns - 1) / max(rows - 1, 1))]
+    maps = np.zeros(like.shape)
+    for one in maps:
+        aim = np.clip(aims[chance.integers(len(aims))], 0, columns - 1).astype(int)
+        share = chance.choice([0.2, 0.46, 0.55, 0.9])
+        one[:] = (1 - share) * chance.dirichlet(np.full(columns, chance.choice([0.05, 5.0])), rows)
+        one[places, aim] += share
+        if "decoder" in name and "self" in name:
+            one[:] = np.tril(one)
+            one[:] = np.where(one.sum(1, keepdims=True) > 0, one, np.eye(rows)) + 1e-9 * np.tril(np.ones_like(one))
+    return (maps / maps.sum(axis=-1, keepdims=True)).astype(np.float32)
+
+
+def needing(chance: np.random.Generator, document: dict[str, Any]) -> None:
+    """Gives tokens needs of the source, many of them alike."""
+    shape = decoded(document["arrays"], "analyses.erasure.effect").shape
+    effect = chance.choice([-0.02, 0.02, 0.4, 3.0, 20.0], shape, p=[0.4, 0.3, 0.1, 0.1, 0.1]).astype("<f2")
+    entry = {"dtype": "float16", "shape": list(shape), "data": base64.b64encode(effect.tobytes()).decode()}
+    document["arrays"]["analyses.erasure.effect"] = entry
+    words = effect[:, :-1]
+    document["analyses"]["erasure"]["needs"] = [int(row.argmax()) if row.max() >= 0.1 else None for row in words]
+
+
+def shown(share: float) -> str:
+    """A share as the page writes it."""
+    value = share * 100
+    return f"{value:.0f}%" if value >= 99.95 else f"{value:.1f}%" if value >= 0.1 or value == 0 else "<0.1%"
+
+
+def percents(text: str) -> list[float]:
+    """Those in a text; <0.1% is 0.05."""
+    return [0.05 if less else float(one) for less, one in re.findall(r"(<)?([\d.]+)%", text)]
+
+
+def chips(text: str) -> list[str]:
+    return re.findall("⟦(.*?)⟧", text)
+
+
+def names(side: dict[str, Any]) -> list[str]:
+    """Tokens as the page names them."""
+    tokens = side["tokens"]
+    joined = [at and one["word"] == tokens[at - 1]["word"] and one["piece"][0] != "▁" for at, one in enumerate(tokens)]
+    found = [one["piece"].removeprefix("▁") or "▁" for one in tokens]
+    return [f"·{name}" if goes_on else name for name, goes_on in zip(found, joined, strict=True)]
+
+
+def weights(document: dict[str, Any], kind: str) -> list[Matrix]:
+    """(heads, query, key) of each layer."""
+    about = document["attention"][kind]
+    every = (about["names"].replace("{layer}", str(layer)) for layer in range(about["layers"]))
+    return [decoded(document["arrays"], f"{name}.weights").astype(np.float64) for name in every]
+
+
+def shares_of(kind: str, head: Matrix, others: Matrix | None) -> dict[str, float]:
+    """The measures that are shares, by their definitions. others: the sum of the other heads, of cross-attention."""
+    rows, columns = head.shape
+    centre = np.arange(rows) if others is None else others[:, : max(columns - 1, 1)].argmax(axis=1)
+
+    def at(keys: NDArray[Any]) -> float:
+        there = (keys >= 0) & (keys < columns)
+        return float(head[np.arange(rows)[there], keys[there]].mean()) if there.any() else 0.0
+
+    control = 0 if kind == "decoder" else columns - 1
+    received = head.mean(axis=0)
+    found = {"previous": at(centre - 1), "next": at(centre + 1), "control": float(received[control])}
+    found["favourite"] = float(np.delete(received, control).max(initial=0.0))
+    if others is None:
+        return {**found, "same": at(centre)}
+    diagonal = np.floor(np.arange(rows) * (columns - 1) / max(rows - 1, 1) + 0.5).astype(int)
+    return {**found, "aligned": at(centre), "diagonal": at(diagonal)}
+
+
+def test_heads_are_called_by_what_they_do(told):
+    seen, sure = set(), 0
+    for document, said in told:
+        cross = weights(document, "cross")
+        for one in said["heads"]:
+            kind, layer, head = one["kind"], one["layer"], one["head"]
+            own = weights(document, kind)[layer][head]
+            others = sum(layers.sum(axis=0) for layers in cross) - own if kind == "cross" else None
+            shares = shares_of(kind, own, others)
+            best = max(shares, key=lambda name: shares[name])
+            ordered = sorted(shares.values())
+            logarithms = np.log2(own, out=np.zeros_like(own), where=own > 0)
+            bits = -(own * logarithms).sum(axis=1).mean()
+            close = ordered[-1] - ordered[-2] < CLOSE or abs(ordered[-1] - NAMED_FROM) < CLOSE or abs(bits - 1) < CLOSE
+            if close:
+                continue
+            sure += 1
+            keys = (
+                [document["start"]["piece"], *names(document["target"])]
+                if kind == "decoder"
+                else names(document["source"])
+            )
+            control = 0 if kind == "decoder" else -1
+            received = own.mean(axis=0)
+            received[control] = -1
+            if shares[best] < NAMED_FROM:
+                wanted = "spread" if bits >= 1 else "by no rule"
+                assert [float(one["said"].split(" bits")[0].split("entropy ")[1])] == pytest.approx([bits], abs=0.011)
+            else:
+                label = LABELS.get(
+                    best, {"control": f"{keys[control]} sink"}.get(best, f"mostly {keys[received.argmax()]}")
+                )
+                wanted = label if isinstance(label, str) else label[kind]
+                assert percents(one["said"])[0] == pytest.approx(100 * shares[best], abs=0.11)
+            assert one["label"] == wanted
+            assert one["said"].startswith(f"{wanted}: ")
+            assert percents(one["said"])[-1] == 100 * NAMED_FROM
+            seen.add(wanted.split()[0])
+    assert sure > 400
+    assert {"previous", "next", "same", "aligned", "before", "after", "diagonal", "mostly", "spread", "by"} <= seen
+    assert {"<eos>", "<sos>"} <= seen
+
+
+def test_a_stripe_is_no_alignment():
+    """A head that looks at one word in every row is called by it, though most rows are aligned with that word."""
+    rows = np.array([[1, 1, 1, 2, 0]])[0]
+    aligned, stripe = np.eye(4)[rows], np.eye(4)[np.full(5, 1)]
+    [[_, _, head]] = measure_heads("cross", np.stack([aligned, aligned, stripe])[None].astype(np.float32))
+    assert (head.aligned, head.favourite, head.favourite_key) == (pytest.approx(0.6), 1.0, 1)
+    [[only]] = measure_heads("decoder", np.ones((1, 1, 2, 1), np.float32))
+    assert (only.favourite, only.favourite_key, only.control) == (0.0, None, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_measures_are_those_of_python(script, kind):
+    chance = np.random.default_rng(3)
+    for aligner in (Aligner(), Aligner(1, None, shifted=True, eos_is_nothing=True)):
+        maps = chance.dirichlet(np.full(5, 0.3), (2, 3, 5 if kind != "cross" else 4)).astype(np.float32)
+        question = {"kind": kind, "maps": maps.tolist(), "aligner": vars(aligner)}
+        for found, wanted in zip(script.ask({"measure": question}), measure_heads(kind, maps, aligner), strict=True):
+            for one, other in zip(found, wanted, strict=True):
+                assert one == pytest.approx(vars(other), abs=1e-6)
+
+
+def test_what_a_token_needs_is_what_it_loses_most_without(told):
+    kinds = {"same": 0, "tie": 0, "other": 0, "none": 0}
+    for document, said in told:
+        looks = np.concatenate(weights(document, "cross")).mean(axis=0).argmax(axis=1)
+        lost = np.maximum(0, 1 - np.exp(-decoded(document["arrays"], "analyses.erasure.effect").astype(np.float64)))
+        source, target = names(document["source"]), names(document["target"])
+        tally = {"need most": 0, "another": 0, "no single": 0}
+        for step, (verdict, _) in enumerate(said["needs"]):
+            losses = [shown(one) for one in lost[step]]
+            token, look, *others = chips(verdict)
+            assert token == target[step]
+            assert look == source[looks[step]]
+            most = shown(max(lost[step, looks[step]], lost[step, :-1].max(initial=0)))
+            alike = [at for at, one in enumerate(losses) if one == most]
+            own = losses[looks[step]]
+            if "no single word" in verdict:
+                kinds["none"] += 1
+                tally["no single"] += 1
+                assert lost[step, :-1].max(initial=0) < 0.1
+                continue
+            tally["need most" if looks[step] in alike else "another"] += 1
+            if "as much as" in verdict:
+                kinds["tie"] += 1
+                assert others == [source[at] for at in alike if at != looks[step]]
+                assert percents(verdict) == percents(most)
+            elif "needs it" in verdict:
+                kinds["same"] += 1
+                assert alike == [looks[step]]
+                assert percents(verdict) == percents(most)
+            else:
+                kinds["other"] += 1
+                assert looks[step] not in alike
+                assert others == [*(source[at] for at in alike), look]
+                assert percents(verdict) == percents(f"{most} {own}")
+        if said["needs"]:
+            counts = list(map(int, re.findall(r"\d+", said["needs"][0][1])))
+            assert counts == [len(target), *tally.values()]
+    assert min(kinds.values()) >= 5
+
+
+def test_the_picture_says_where_each_word_looked(told):
+    rests = 0
+    for document, said in told:
+        mean = np.concatenate(weights(document, "cross")).mean(axis=0)
+        groups = {}
+        for side in ("source", "target"):
+            groups[side] = {}
+            for place, token in enumerate(document[side]["tokens"]):
+                groups[side].setdefault(token["word"], []).append(place)
+        rows, columns = (list(groups[side].values()) for side in ("target", "source"))
+        joined = np.array([[mean[np.ix_(row, column)].sum() / len(row) for column in columns] for row in rows])
+        for row, text, places in zip(joined, said["looking"]["target"], rows, strict=True):
+            [looked, rest] = [*re.split(r"\. (?=\d|<)", text.partition("It is ")[0], maxsplit=1), ""][:2]
+            words = sorted(row[:-1], reverse=True)[: len(percents(looked))]
+            assert percents(looked) == pytest.approx([100 * one for one in words], abs=0.11)
+            assert bool(rest) == (row[-1] >= 0.3) or abs(row[-1] - 0.3) < CLOSE
+            if rest:
+                rests += 1
+                assert percents(rest)[0] == pytest.approx(100 * row[-1], abs=0.11)
+            sure = math.exp(sum(document["steps"][place]["log_probability"] for place in places))
+            assert f"It is {shown(sure)} sure of it" in text
+            step = document["steps"][places[0]]
+            others = [one for one in step["top"] if one["id"] != document["target"]["tokens"][places[0]]["id"]][:3]
+            wanted = [math.exp(step["log_probability"]), *(one["probability"] for one in others)]
+            assert percents(text)[-len(wanted) :] == percents(" ".join(map(shown, wanted)))
+        for column, text in zip(joined.T, said["looking"]["source"], strict=True):
+            wanted = sorted(column, reverse=True)[:3]
+            assert percents(text)[: len(wanted)] == pytest.approx([100 * one for one in wanted], abs=0.11)
+        words = joined[:-1, :-1]  # without <eos> of both
+        if words.size:
+            assert percents(said["looking"]["first"])[0] == pytest.approx(100 * words.max(), abs=0.11)
+            assert "<eos>" not in chips(said["looking"]["first"])[:2]
+    assert rests > 10
+
+
+def test_steps_say_what_they_looked_at_and_how_likely_they_were(told):
+    ranks = set()
+    for document, said in told:
+        source, target = names(document["source"]), names(document["target"])
+        read = [document["start"]["piece"], *target]
+        cross, own = (np.concatenate(weights(document, kind)).mean(axis=0) for kind in ("cross", "decoder"))
+        for step, (looked, taken) in enumerate(said["steps"]):
+            token, *others = chips(looked)
+            assert token == target[step]
+            best = np.argsort(-cross[step], kind="stable")[:2]
+            again = np.argsort(-own[step, : step + 1], kind="stable")[:2]
+            shares = [*cross[step, best], *own[step, again]]
+            assert percents(looked) == pytest.approx([100 * one for one in shares], abs=0.11)
+            if (
+                min(abs(np.diff(np.sort(-row))[:2].min(initial=1)) for row in (cross[step], own[step, : step + 1]))
+                > CLOSE
+            ):
+                assert others == [*(source[at] for at in best), *(read[at] for at in again)]
+            one = document["steps"][step]
+            assert percents(taken)[0] == percents(shown(math.exp(one["log_probability"])))[0]
+            ranks.add(one["rank"])
+            assert ("the likeliest" in taken) == (one["rank"] == 0)
+            assert one["rank"] == 0 or f"number {one['rank'] + 1} of the list" in taken
+    assert len(ranks) > 1
+
+
+def test_an_unlikely_translation_is_called_so(told):
+    warned = set()
+    for document, said in told:
+        mean = math.exp(sum(step["log_probability"] for step in document["steps"]) / len(document["steps"]))
+        assert said["mean"] == pytest.approx(mean, rel=1e-4)
+        assert ("unlikely" in said["warned"]) == (mean < 1 / 3)
+        assert mean >= 1 / 3 or percents(said["warned"]) == percents(shown(mean))
+        assert ("little to do with the text" in said["warned"]) == document["analyses"]["erasure"]["detached"]
+        warned.add(mean < 1 / 3)
+    assert warned == {True, False}
+
+
+def test_the_tour_answers_by_the_arrays(told):
+    sinks = set()
+    for document, said in told:
+        tokens, positions, query, scaling, mask, cross, heads, widened, following = said["tour"]
+        arrays, source, target = document["arrays"], names(document["source"]), names(document["target"])
+        assert tokens["answer"] == f"Into {len(source)}: {' | '.join(source)}."
+        if order := document["order"]:
+            texts = [
+                *order["sentences"],
+                *(one["text"] for kind in ("with", "without") for one in order[f"{kind}_positions"]),
+            ]
+            assert re.findall("“(.*?)”", positions["answer"]) == [text or "▁" for text in texts]
+            for kind, name in (("With", "with"), ("Without", "without"), ("Even with", "with")):
+                both = [one["text"] for one in order[f"{name}_positions"]]
+                differ = f"{kind} positions, the translations differ" in positions["answer"]
+                same = f"{kind} positions, both translations are the same" in positions["answer"]
+                assert not (differ and both[0] == both[1])
+                assert not (same and both[0] != both[1])
+        else:
+            assert positions["answer"] == "This was not tried when the page was made."
+        layers = {"encoder": weights(document, "encoder"), "cross": weights(document, "cross")}
+        for one, kind, rows in ((query, "encoder", source), (cross, "cross", target)):
+            values = one["values"]
+            row = one["chosen"]["source" if kind == "encoder" else "target"]
+            own = layers[kind][values["layer"] - 1][values["head"] - 1][row]
+            assert percents(one["answer"]) == pytest.approx([100 * own.max()], abs=0.11)
+            assert re.findall("“(.*?)”", one["answer"]) == [rows[row], source[own.argmax()]]
+        queries, keys = (
+            decoded(arrays, f"encoder.layers.0.self_attention.{one}")[0].astype(float) for one in ("queries", "keys")
+        )
+        products = queries @ keys.T
+        row = products[np.unravel_index(products.argmax(), products.shape)[0]]
+        wanted = [100 / np.exp(one - one.max()).sum() for one in (row / math.sqrt(keys.shape[1]), row)]
+        assert percents(scaling["answer"]) == pytest.approx(wanted, abs=0.6)  # float16 within the power of e
+        hidden = ~decoded(arrays, "decoder.layers.0.self_attention.mask")
+        assert mask["answer"].startswith(f"{hidden.sum()} of {hidden.size}: ")
+        controls = {
+            kind: [
+                [own.mean(axis=0)[0 if kind == "decoder" else -1] for own in layer] for layer in weights(document, kind)
+            ]
+            for kind in ("encoder", "cross", "decoder")
+        }
+        most = np.array(controls[heads["kind"]])
+        assert percents(heads["answer"]) == pytest.approx([100 * most.max()], abs=0.11)
+        layer, head = (int(number) - 1 for number in (heads["values"]["layer"], heads["values"]["head"]))
+        assert most[layer, head] == pytest.approx(most.max(), abs=1e-3)
+        every = max(np.max(one) for one in controls.values())
+        if abs(every - NAMED_FROM) > CLOSE:
+            assert ("no head of this model looks mostly" in heads["answer"]) == (every < NAMED_FROM)
+            sinks.add(every < NAMED_FROM)
+        zeros = (decoded(arrays, "encoder.layers.0.feed_forward.hidden") == 0).mean()
+        assert percents(widened["answer"]) == pytest.approx([100 * zeros], abs=0.06)
+        top = document["steps"][min(1, len(target) - 1)]["top"][0]
+        assert top["piece"].removeprefix("▁") in following["answer"]
+        assert percents(following["answer"]) == percents(shown(top["probability"]))
+    assert sinks == {True, False}
+
+
+def test_zeros_by_rounding_are_no_zeros(door, script, monkeypatch):
+    monkeypatch.setattr(document_module, "HALF_PRECISION_UP_TO", 0)
+    record = door.inspect("the cat sat on the mat")
+    [*_, widened, _] = script.ask({"record": record.to_dict(), "language": "en"})["tour"]
+    zeros = (record.arrays["encoder.layers.0.feed_forward.hidden"] == 0).mean()
+    assert widened["answer"].startswith("≤ ")
+    assert percents(widened["answer"])[0] >= 100 * zeros - 0.05
+
+
+def test_the_other_sentence_of_patching_is_another(script):
+    for text in ("Sat, Feb 25, 1999", "a dog ran", "03/04", "고양이가 개를 봤다"):
+        found = script.ask({"near": text})
+        assert found
+        assert text not in found
+        assert len(set(found)) == len(found)
+        assert all(len(other) == len(text) for other in found)
+        assert all(other == text or sorted(other) == sorted(text) or re.search(r"\d", other) for other in found)
+    assert script.ask({"near": "cat"}) == []
+
+
+def test_in_korean_the_numbers_are_the_same(told, script):
+    for document, said in told[:10]:
+        korean = script.ask({"record": document, "language": "ko"})
+        for one, other in zip(said["heads"], korean["heads"], strict=True):
+            assert sorted(percents(one["said"])) == sorted(percents(other["said"]))
+        for name in ("needs", "steps"):
+            for one, other in zip(said[name], korean[name], strict=True):
+                assert sorted(percents(one[0])) == sorted(percents(other[0]))
+        for one, other in zip(said["tour"], korean["tour"], strict=True):
+            assert sorted(percents(one["answer"])) == sorted(percents(other["answer"]))
