@@ -29,8 +29,6 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from headway.insight.analyses import names_by_sentence
-from headway.serving.settings import WIDEST_BEAM
 from load import Client, ServerProcess, measure, soak
 from machine import versions
 
@@ -163,6 +161,7 @@ ATTACKS: dict[str, tuple[Callable[[Attack], Coroutine[Any, Any, None]], int]] = 
 async def attacking(name: str, attack: Attack) -> None:
     """Until the process is ended."""
     once, count = ATTACKS[name]
+    print("attacking", flush=True)
 
     async def again() -> None:
         while True:
@@ -243,8 +242,12 @@ def attacked(names: list[str], port: int, fields: dict[str, Any], options: argpa
     """Each of the attacks in a process of its own."""
     key = "attacker" if options.keys else ""
     commands = [[sys.executable, __file__, "--attack", name, str(port), json.dumps(fields), key] for name in names]
-    attackers = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for command in commands]
+    pipes: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    attackers = [subprocess.Popen(command, **pipes) for command in commands]
     try:
+        for attacker in attackers:
+            assert attacker.stdout is not None
+            assert attacker.stdout.readline(), "an attacker has ended"
         time.sleep(2)
         yield
     finally:
@@ -300,7 +303,9 @@ def all_at_once(options: argparse.Namespace, texts: list[str]) -> dict[str, Any]
 
 def dear_requests(texts: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Requests that take much for their size: path and fields of each."""
-    text, wide = " ".join(texts)[:5000], {"beam_size": WIDEST_BEAM}
+    from headway.insight.analyses import names_by_sentence
+
+    text, wide = " ".join(texts)[:5000], {"beam_size": 16}
     lines = "\n".join(chr(97 + n % 26) + chr(97 + n // 26 % 26) for n in range(300))
     letters = " ".join(chr(97 + n % 26) for n in range(100))
     tags = "".join(f"<i>{word}</i> " for word in text.split()[:250])

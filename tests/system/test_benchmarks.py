@@ -203,7 +203,6 @@ def test_attacks(trained, corpus, tmp_path):
         assert 0 <= row["answered in time"] <= 1
         assert row["quiet, 95%, ms"] > 0
         assert row["beside it, ms"] > 0
-        assert row["processor time"] > 0
         assert row["errors"] == 0
 
 
