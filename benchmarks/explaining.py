@@ -18,56 +18,68 @@ import json
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from torch import Tensor
 
+from attributions import integrated_gradients, value_zeroing
 from headway.data.corpus import read_lines
 from headway.errors import UserError
 from headway.evaluation import alignment_error_rate, parse_pharaoh
 from headway.insight.analyses import MOST_PAIRS, NAMES
 from headway.insight.analyses.erasure import DETACHED, needed
+from headway.insight.analyses.faithfulness import faithfulness
 from headway.insight.analyses.head_importance import AskHeadImportance
 from headway.insight.analyses.patching import AskPatching
+from headway.insight.analyses.reading import Reading
+from headway.insight.maps import Floats
 from headway.page import ShownRecord
 from headway.text.tokenizer import Piece
 from headway.translator import Translator
 from headway.translator.alignments import word_links
 from machine import versions
 
-METHODS = ("attention", "contributions", "erasure", "contrast_erasure", "contrast_gradient_x_input")
 Alignment = list[int | None]
 
 
-def attributions(record: ShownRecord) -> dict[str, NDArray[np.float32]]:
+def attributions(translator: Translator, record: ShownRecord, reading: Reading) -> dict[str, Floats]:
     """(target, source) each."""
-    found = record.analyses
+    found, model, given = record.analyses, translator.model, reading.given
     assert found.contributions is not None
     assert found.erasure is not None
     assert found.contrast is not None
-    matrices = (
-        record.attention["cross"].mean(axis=(0, 1)),
-        found.contributions.source,
-        found.erasure.effect,
-        found.contrast.erasure,
-        found.contrast.gradient_x_input,
-    )
-    return dict(zip(METHODS, matrices, strict=True))
+    foils = found.contrast.foils
+
+    def score(logits: Tensor, step: int) -> Tensor:
+        return logits.log_softmax(dim=-1)[:, given[step]]
+
+    def difference(logits: Tensor, step: int) -> Tensor:
+        return logits[:, given[step]] - logits[:, foils[step]]
+
+    return {
+        "attention": record.attention["cross"].mean(axis=(0, 1)),
+        "contributions": found.contributions.source,
+        "erasure": found.erasure.effect,
+        "contrast_erasure": found.contrast.erasure,
+        "value zeroing": value_zeroing(model, reading),
+        "integrated gradients": integrated_gradients(model, reading, score),
+        "contrast, integrated gradients": integrated_gradients(model, reading, difference),
+    }
 
 
-def alignments(record: ShownRecord) -> dict[str, Alignment]:
+def alignments(matrices: Mapping[str, Floats]) -> dict[str, Alignment]:
     """For each token of the translation, without <eos>, the source token that a method names. `, or nothing`: none
     where a share is largest at <eos>, or where erasing costs too little to be a need."""
     found: dict[str, Alignment] = {}
-    for name, matrix in attributions(record).items():
+    for name, matrix in matrices.items():
         rows, end = matrix[:-1], matrix.shape[1] - 1
         found[name] = rows[:, :-1].argmax(axis=1).tolist()
-        if "erasure" in name:
+        if "erasure" in name or "gradients" in name:
             found[f"{name}, or nothing"] = needed(rows)
         else:
             best = rows.argmax(axis=1)
@@ -91,14 +103,16 @@ def qualities(
     found_links: dict[str, list[list[tuple[int, int]]]] = defaultdict(list)
     areas: dict[str, list[tuple[float, float]]] = defaultdict(list)
     looks: dict[str, Counter[str]] = defaultdict(Counter)
-    wanted: list[str] = ["contributions", "erasure", "contrast", "faithfulness"]
+    wanted: list[str] = ["contributions", "erasure", "contrast"]
     for source, target in zip(sources, targets, strict=True):
         record = translator.inspect(source, target, analyses=wanted)
-        found = alignments(record)
+        reading = Reading.of(translator.model, record.source.ids, record.target.ids)
+        matrices = attributions(translator, record, reading)
+        found = alignments(matrices)
         for name, alignment in found.items():
             found_links[name].append(links(record, alignment))
-        faithful = record.analyses.faithfulness
-        assert faithful is not None
+        assert record.analyses.contrast is not None
+        faithful = faithfulness(translator.model, reading, matrices, record.analyses.contrast.foils)
         for name, area in faithful.probability.areas.items():
             areas[name].append((area, faithful.against_foil.areas[name]))
         needs = found["erasure, or nothing"]

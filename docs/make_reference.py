@@ -16,6 +16,8 @@ import torch
 import typer
 
 from headway.cli import app
+from headway.cli.export import TARGETS
+from headway.decoding.options import ABILITIES, SearchOptions, names_in
 from headway.model import Transformer
 from headway.model.config import PRESETS, ModelConfig
 from headway.recipe.recipe import ModelSection, Recipe
@@ -72,7 +74,20 @@ def recipe_page() -> str:
         "on the command line to the current folder. A recipe that comes with headway and is given by name reads "
         "`data/` of the current folder, where `headway data` puts its corpus."
     )
-    return f"{NOTICE}# Recipe keys\n\n{about}\n\n{table(('Key', 'Default', 'Meaning'), rows)}"
+    engines = (
+        "`decoding` has the search options that a model has as its own; `n_best` and `sample` are given with texts. "
+        "An export says which values of a model it can't keep. CTranslate2 and Argos "
+        "Translate keep none: they take their options with each text."
+    )
+    options = [
+        (f"`{name}`", ", ".join(one.engines), ", ".join(to for to in TARGETS if name in names_in(to)))
+        for name, one in ABILITIES.items()
+        if name in SearchOptions.model_fields
+    ]
+    return (
+        f"{NOTICE}# Recipe keys\n\n{about}\n\n{table(('Key', 'Default', 'Meaning'), rows)}\n"
+        f"## Search options\n\n{engines}\n\n{table(('Option', 'Engines', 'Exports that keep it'), options)}"
+    )
 
 
 def recipe_rows() -> list[tuple[str, str, str]]:

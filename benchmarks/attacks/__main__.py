@@ -242,8 +242,7 @@ def attacked(names: list[str], port: int, fields: dict[str, Any], options: argpa
     """Each of the attacks in a process of its own."""
     key = "attacker" if options.keys else ""
     commands = [[sys.executable, __file__, "--attack", name, str(port), json.dumps(fields), key] for name in names]
-    pipes: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    attackers = [subprocess.Popen(command, **pipes) for command in commands]
+    attackers = [subprocess.Popen(one, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for one in commands]
     try:
         for attacker in attackers:
             assert attacker.stdout is not None

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence, Sized
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ BINS = 10
 
 Link = tuple[int, int]
 """Number of the source word, number of the target word, from 0."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,12 @@ def tokenization(*languages: str, tokenized: bool = False) -> str:
         return "none"
     found = [_TOKENIZATIONS.get(script_family(language), "13a") for language in languages]
     return max(found, key=["13a", "zh", "char"].index)  # the finest that one of them needs
+
+
+def evenly(items: Sequence[T], count: int) -> list[T]:
+    """At most `count` of the items, at even distances."""
+    count = min(count, len(items))
+    return [items[place * len(items) // count] for place in range(count)]
 
 
 def score_translations(

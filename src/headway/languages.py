@@ -11,6 +11,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from headway.errors import UserError
+
 _CLDR: dict[str, dict[str, str]] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 SCRIPT_NAMES = _CLDR["scripts"]
 """English names of scripts by their ISO 15924 codes."""
@@ -102,6 +104,15 @@ def english_name(code: str) -> str:
         return code
     details = [SCRIPT_NAMES.get(parts.script), _CLDR["regions"].get(parts.region)]
     return f"{name} ({', '.join(filter(None, details))})" if any(details) else name
+
+
+def check_languages(codes: Iterable[str]) -> None:
+    """Raises UserError for a code that isn't that of a language."""
+    for code in codes:
+        if not is_language(code) or re.search(r"[./]", code):
+            meant = code_of_name(code)
+            hint = f"; did you mean {meant}?" if meant else ", such as de"
+            raise UserError(f"{code}: is no code of a language{hint}")
 
 
 def code_of_name(name: str) -> str | None:

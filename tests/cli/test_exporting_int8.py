@@ -1,6 +1,7 @@
-"""`export` in int8 tells what that costs: what the model says, or what a run's validation text says."""
+"""`export` tells what int8 costs, by the model or a run's validation text, and which search options are lost."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.decoding.test_ctranslate2_model import stored
@@ -36,3 +37,11 @@ def test_an_export_tells_what_int8_costs(tmp_path, monkeypatch, tool, quantizati
     assert (str(CHECK) in told(tmp_path / "known", *given, tmp_path / "1.argosmodel")) == tells
     assert ("over 3 validation pairs" in told(run, *given, tmp_path / "2.argosmodel")) == tells
     assert "int8 it translates" not in told(tmp_path / "unknown", *given, tmp_path / "3.argosmodel")
+
+
+@pytest.mark.parametrize("tool", ["ctranslate2", "argos"])
+def test_an_export_tells_of_search_options_that_it_loses(tmp_path, monkeypatch, caplog, tool):
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
+    save_model(tmp_path / "model", replace(stored(), decoding={"beam_size": 3, "length_penalty": 1.0}))
+    told(tmp_path / "model", "--to", tool, "--output", tmp_path / "1.argosmodel")
+    assert [record.message.split()[-1] for record in caplog.records if tool in record.message] == ["beam_size=3"]

@@ -421,7 +421,9 @@ def test_a_filter_that_leaves_nothing_is_told(folder):
     with pytest.raises(UserError, match=r"holds no pair with text on both sides.*that data\.filters leaves"):
         make(recipe_of(folder, filters=filters), folder / "out")
     (folder / "b.jsonl").write_text('{"source": "ant", "target": "ant"}\n')
-    with pytest.raises(UserError, match=r"b\.jsonl: holds no usable pair \(0 blank, .*, 1 dropped by data\.filters\)"):
+    with pytest.raises(
+        UserError, match=r"b\.jsonl: holds no usable pair \(0 blank, .*, 1 dropped by data\.filters\.copies\)"
+    ):
         make(recipe_of(folder, filters={"copies": True}), folder / "other")
 
 

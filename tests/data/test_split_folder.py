@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 import subprocess
 import sys
 
@@ -145,7 +146,12 @@ def test_a_corpus_of_near_texts_is_split_all_the_same(tmp_path):
 
 
 def test_one_language_on_both_sides(corpus, tmp_path):
-    found = split_corpus(corpus, tmp_path / "out", ("en", "en"), tell=print)
+    told: list[str] = []
+    found = split_corpus(corpus, tmp_path / "out", ("en", "eng"), tell=told.append)
+    assert [line for line in told if line.startswith("warning: source and target are both English")] == told[:1] == told
+    split_corpus(corpus, tmp_path / "variants", ("en_GB", "en_US"), tell=told.append)
+    assert len(told) == 1
+    found = split_corpus(corpus, tmp_path / "same", ("en", "en"), tell=told.append)
     assert [file.name for file in (*found.train.sources, *found.train.targets)] == ["train.source", "train.target"]
 
 
@@ -173,7 +179,15 @@ def test_one_language_on_both_sides(corpus, tmp_path):
             ("--source", "a.de", "--target", "a.txt", "--document", "1", "--output", "out", "LANGUAGES"),
             "only lines of .tsv",
         ),
-        (("a.tsv", "--output", "out", "--source-language", "a/b", "--target-language", "en"), "a/b: is no code"),
+        (("none.tsv", "--output", "out", "--source-language", "a/b", "--target-language", "en"), "a/b: is no code"),
+        (
+            ("none.tsv", "--output", "out", "--source-language", "de", "--target-language", "English"),
+            "English: is no code of a language; did you mean en?",
+        ),
+        (
+            ("none.tsv", "--output", "out", "--source-language", "xx", "--target-language", "en"),
+            "xx: is no code of a language, such as de",
+        ),
     ],
 )
 def test_what_is_refused(tmp_path, monkeypatch, arguments, message):
@@ -184,7 +198,7 @@ def test_what_is_refused(tmp_path, monkeypatch, arguments, message):
         (tmp_path / name).write_text("ein Hund\n")
     both = "--source-language", "de", "--target-language", "en"
     given = [word for one in arguments for word in (both if one == "LANGUAGES" else (one,))]
-    with pytest.raises(UserError, match=message.replace(".", r"\.").replace("(", r"\(")):
+    with pytest.raises(UserError, match=re.escape(message)):
         run(*given)
     assert not (tmp_path / "out").exists()
 

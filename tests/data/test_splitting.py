@@ -146,7 +146,7 @@ def test_a_grown_corpus_moves_no_pair_from_test_to_validation(tmp_path):
 
 
 def test_what_cannot_measure(tmp_path):
-    """Blank, copied, long: in no part that measures, and where their source is apart, in none."""
+    """Copied and long pairs: in no part that measures, and where their source is apart, in none."""
     chooser = random.Random(4)
     sources = [" ".join(chooser.choices("abcdefghijklmnop", k=20)) for _ in range(100)]
     rows = [(one, "t", "") for one in sources]
@@ -154,9 +154,21 @@ def test_what_cannot_measure(tmp_path):
     found = split(written(tmp_path, rows + bad))
     assert {other for part in PARTS for _, other in found[part]} == {"t"}
     assert len(found["valid"]) == len(found["test"]) == 10
-    assert len(found["left out"]) == 60
+    assert len(found["left out"]) == 20 * 2 + 100  # the blank ones are in no part at all
     with pytest.raises(UserError, match="has 0 different usable sources"):
         split(written(tmp_path, bad))
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_blank_pairs_are_left_out_and_counted_once(tmp_path, near):
+    rows = made(random.Random(7))
+    blank = [("", "t"), ("  ", " "), (rows[0][0], ""), (rows[1][0], "\u200b"), ("", "")]
+    splitter = Splitter(written(tmp_path, rows + [(*pair, "") for pair in blank]), ("de", "en"))
+    found = splitter.measuring(PARTS)
+    list(splitter.training())
+    train = list(splitter.training(near=near))
+    assert splitter.left_out["blank"] == len(blank)
+    assert not {pair for pairs in (*found.values(), train) for pair in pairs} & set(blank)
 
 
 def test_copies_measure_within_a_language(tmp_path):

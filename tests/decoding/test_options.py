@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway.decoding import Sampling, SearchOptions
+from headway.decoding.options import Sampling, SearchOptions, names_in
 from headway.errors import UserError
 
 SAMPLING = {
@@ -50,6 +50,26 @@ WHOLE = ("beam_size", "max_length", "n_best", "no_repeat_ngram")
 def test_an_option_is_a_number_of_its_kind(name, value):
     with pytest.raises(UserError, match=f"{name}="):
         SearchOptions(**{name: value})
+
+
+@pytest.mark.parametrize("export", ["web", "onnx", "huggingface", "ctranslate2"])
+def test_an_export_keeps_a_changed_option_or_says_that_it_does_not(export, caplog):
+    changed = {"beam_size": 3, "length_penalty": 0.5, "n_best": 2}
+    kept = SearchOptions(**changed).kept_by(export)
+    told = {record.message.split()[-1] for record in caplog.records}
+    assert told == {f"{name}={value}" for name, value in changed.items() if name not in names_in(export)}
+    assert {name: kept[there] for name, there in names_in(export).items() if name in changed}.items() <= changed.items()
+
+
+def test_an_export_says_nothing_of_defaults(caplog):
+    assert SearchOptions().kept_by("ctranslate2") == {}
+    assert not caplog.records
+
+
+def test_only_the_page_keeps_the_number_of_translations():
+    exports = ("web", "onnx", "huggingface", "ctranslate2")
+    assert [export for export in exports if "n_best" in names_in(export)] == ["web"]
+    assert [export for export in exports if "beam_size" in names_in(export)] == ["web", "onnx", "huggingface"]
 
 
 def test_samples_may_be_more_than_a_beam_has():

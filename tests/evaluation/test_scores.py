@@ -3,7 +3,7 @@
 import pytest
 import sacrebleu
 
-from headway.evaluation import compare_translations, score_translations, tokenization
+from headway.evaluation import compare_translations, evenly, score_translations, tokenization
 
 HYPOTHESES = ["the cat sat on the mat .", "a dog , running"]
 REFERENCES = ["the cat is on the mat .", "a dog is running"]
@@ -119,3 +119,9 @@ def test_text_without_spaces_has_a_bleu_between_none_and_all(code, plain, wrong,
     bleu, of_plain = (score_translations([wrong], [right], tokenization(one)).bleu for one in (code, plain))
     assert 20 < bleu == of_plain < 95
     assert score_translations([right], [right], tokenization(code)).bleu == pytest.approx(100)
+
+
+def test_even_distances():
+    assert evenly(range(10), 3) == [0, 3, 6]
+    assert evenly(range(2), 3) == [0, 1]
+    assert evenly([], 3) == []

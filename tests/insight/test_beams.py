@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.decoding.tables import BOS, EOS, SYMBOLS, TableEngine
 
 from headway.decoding import beam_search
-from headway.decoding.options import length_penalty
+from headway.decoding.ranking import length_penalty
 from headway.insight import BeamTree
 
 STEPS = st.integers(1, 5)

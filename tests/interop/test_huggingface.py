@@ -1,6 +1,7 @@
 """Hugging Face Transformers gives the same logits, ids and translations as we do, for every configuration that it can
 run, and what it has made does so here."""
 
+import dataclasses
 import functools
 import io
 import json
@@ -285,6 +286,11 @@ def test_ours_comes_back_exactly(case, tmp_path):
     assert back.source_tokenizer.to_bytes() == one.source_tokenizer.to_bytes()
     assert back.target_tokenizer.to_bytes() == one.target_tokenizer.to_bytes()
     assert (back.source_language, back.target_language, back.decoding) == ("en", "de", one.decoding)
+
+
+def test_a_search_option_without_a_name_there_is_told(tmp_path, caplog):
+    export_huggingface(dataclasses.replace(stored(), decoding={"n_best": 2}), tmp_path / "out")
+    assert "leaves out n_best=2" in caplog.text
 
 
 @pytest.mark.parametrize(

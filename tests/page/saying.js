@@ -1,9 +1,10 @@
-// Answers with the sentences that the glass box says of a record, in a document without a browser: a chip stands in ⟦⟧.
+// Answers with the sentences that the glass box says of a record, in a document without a browser: chips stand in ⟦⟧, explanations of terms are left out.
 
 import { createInterface } from "node:readline";
 
 import { measureHeads } from "./page/engine/heads.js";
 import { analysesOf } from "./page/views/analysed.js";
+import { blockContents } from "./page/views/blocks.js";
 import { meanShare } from "./page/views/confidence.js";
 import { measuredHeads, sentenceAbout, shortLabel } from "./page/views/head_labels.js";
 import { chosenHead } from "./page/views/heads.js";
@@ -15,6 +16,7 @@ import { nearSentences } from "./page/views/patching.js";
 import { stepsView } from "./page/views/steps.js";
 import { STOPS } from "./page/views/tour_stops.js";
 import { translateView } from "./page/views/translate.js";
+import { unchanged } from "./page/views/trying.js";
 import { speaker } from "./page/views/words.js";
 
 class Element {
@@ -47,8 +49,16 @@ class Element {
     return { left: 0, top: 0, width: 0, bottom: 0 };
   }
 
+  getContext() {
+    return { measureText: () => ({ width: 0 }), createImageData: (columns, rows) => ({ data: new Uint8ClampedArray(4 * columns * rows) }), putImageData() {} };
+  }
+
+  querySelector() {
+    return new Element();
+  }
+
   get textContent() {
-    if (this.hidden) return "";
+    if (this.hidden || this.names.has("explained")) return "";
     const text = this.children.map((child) => child.textContent ?? child).join("");
     return this.names.has("chip") ? `⟦${text}⟧` : text;
   }
@@ -120,8 +130,17 @@ function steps(glass) {
   });
 }
 
-function answer({ record, language, near, measure }) {
+/** Of each layer norm after a sub-layer, and of each feed-forward network, by the name of its arrays: what stands beside it. */
+function blocks(glass) {
+  Object.assign(glass.chosen, { source: null, target: null }); // the first row
+  const names = Object.keys(glass.record.arrays).map((name) => /^((encoder|decoder)\.layers\.\d+\.(\w+))\.(?:normalised|hidden)$/u.exec(name)).filter((found) => found);
+  const kindOf = (name) => (name === "feed_forward" ? "feedForward" : "addNorm");
+  return Object.fromEntries(names.map(([, sublayer, stack, name]) => [sublayer, blockContents[kindOf(name)](glass, { stack, sublayer }).map((one) => one.textContent).join(" ")]));
+}
+
+function answer({ record, language, near, tried, measure }) {
   if (near) return nearSentences(near);
+  if (tried) return unchanged({ say: speaker("en") }, [{ kind: "positions_off" }], tried.before, tried.now, tried.after)?.textContent ?? null;
   if (measure) {
     const layers = measure.maps.map((heads) => ({ shape: [heads.length, heads[0].length, heads[0][0].length], values: Float32Array.from(heads.flat(2)) }));
     return measureHeads(measure.kind, layers, measure.aligner);
@@ -131,7 +150,7 @@ function answer({ record, language, near, measure }) {
     measuredHeads(record, kind).map(({ layer, head, measures }) => ({ kind, layer, head, label: shortLabel(glass, kind, measures), said: sentenceAbout(glass, kind, measures).map((part) => part.textContent ?? part).join("") })),
   );
   const warned = translateView(glass).all("warned")[0].textContent;
-  return { heads, looking: looking(glass), steps: steps(glass), needs: needs(glass), warned, mean: meanShare(record), tour: tour(glass) };
+  return { heads, looking: looking(glass), steps: steps(glass), needs: needs(glass), warned, mean: meanShare(record), blocks: blocks(glass), tour: tour(glass) };
 }
 
 for await (const line of createInterface({ input: process.stdin })) console.log(JSON.stringify(answer(JSON.parse(line))));

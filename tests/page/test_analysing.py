@@ -74,7 +74,7 @@ def test_they_are_of_the_records_translation(door, record):
     of_pairs = sum(door.score(*zip(*PAIRS, strict=True)))
     assert found.head_importance.log_probability * found.head_importance.tokens == pytest.approx(of_pairs, abs=1e-3)
     assert set(found.faithfulness.probability.curves) == {
-        *("attention", "contributions", "erasure", "contrast_erasure", "contrast_gradient_x_input", "random")
+        *("attention", "contributions", "erasure", "contrast_erasure", "random")
     }
 
 

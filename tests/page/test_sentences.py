@@ -3,7 +3,6 @@ definitions (docs/record.md), over fifty records."""
 
 from __future__ import annotations
 
-import base64
 import math
 import re
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from headway.insight import measure_heads
 from headway.page import document as document_module
@@ -21,6 +19,7 @@ from headway.storage import Aligner
 from headway.translator import Translator
 from tests.page.decoding import decoded
 from tests.page.scripts import Script, page
+from tests.page.sentences import chips, habit, names, needing, percents, shares_of, shown, weights
 from tests.page.test_inspecting import random_translator
 
 INPUTS = 50
@@ -33,7 +32,6 @@ LABELS = {
     "aligned": "aligned",
     "diagonal": "diagonal",
 }
-Matrix = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
@@ -63,84 +61,6 @@ def told(door, script) -> list[tuple[dict[str, Any], dict[str, Any]]]:
             needing(chance, document)
         found.append((document, script.ask({"record": document, "language": "en"})))
     return found
-
-
-def habit(chance: np.random.Generator, name: str, like: NDArray[Any]) -> NDArray[np.float32]:
-    """Maps of heads that look at one thing each, more or less. like: (heads, query, key)"""
-    _, rows, columns = like.shape
-    places = np.arange(rows)
-    aligned = (places * 7 + 3) % max(columns - 1, 1)
-    aims = [places - 1, places, places + 1, places * 0, places * 0 + columns - 1, places * 0 + columns // 2, aligned]
-    aims += [aligned, aligned, aligned - 1, aligned + 1, np.rint(places * (columns - 1) / max(rows - 1, 1))]
-    maps = np.zeros(like.shape)
-    for one in maps:
-        aim = np.clip(aims[chance.integers(len(aims))], 0, columns - 1).astype(int)
-        share = chance.choice([0.2, 0.46, 0.55, 0.9])
-        one[:] = (1 - share) * chance.dirichlet(np.full(columns, chance.choice([0.05, 5.0])), rows)
-        one[places, aim] += share
-        if "decoder" in name and "self" in name:
-            one[:] = np.tril(one)
-            one[:] = np.where(one.sum(1, keepdims=True) > 0, one, np.eye(rows)) + 1e-9 * np.tril(np.ones_like(one))
-    return (maps / maps.sum(axis=-1, keepdims=True)).astype(np.float32)
-
-
-def needing(chance: np.random.Generator, document: dict[str, Any]) -> None:
-    """Gives tokens needs of the source, many of them alike."""
-    shape = decoded(document["arrays"], "analyses.erasure.effect").shape
-    effect = chance.choice([-0.02, 0.02, 0.4, 3.0, 20.0], shape, p=[0.4, 0.3, 0.1, 0.1, 0.1]).astype("<f2")
-    entry = {"dtype": "float16", "shape": list(shape), "data": base64.b64encode(effect.tobytes()).decode()}
-    document["arrays"]["analyses.erasure.effect"] = entry
-    words = effect[:, :-1]
-    document["analyses"]["erasure"]["needs"] = [int(row.argmax()) if row.max() >= 0.1 else None for row in words]
-
-
-def shown(share: float) -> str:
-    """A share as the page writes it."""
-    value = share * 100
-    return f"{value:.0f}%" if value >= 99.95 else f"{value:.1f}%" if value >= 0.1 or value == 0 else "<0.1%"
-
-
-def percents(text: str) -> list[float]:
-    """Those in a text; <0.1% is 0.05."""
-    return [0.05 if less else float(one) for less, one in re.findall(r"(<)?([\d.]+)%", text)]
-
-
-def chips(text: str) -> list[str]:
-    return re.findall("⟦(.*?)⟧", text)
-
-
-def names(side: dict[str, Any]) -> list[str]:
-    """Tokens as the page names them."""
-    tokens = side["tokens"]
-    joined = [at and one["word"] == tokens[at - 1]["word"] and one["piece"][0] != "▁" for at, one in enumerate(tokens)]
-    found = [one["piece"].removeprefix("▁") or "▁" for one in tokens]
-    return [f"·{name}" if goes_on else name for name, goes_on in zip(found, joined, strict=True)]
-
-
-def weights(document: dict[str, Any], kind: str) -> list[Matrix]:
-    """(heads, query, key) of each layer."""
-    about = document["attention"][kind]
-    every = (about["names"].replace("{layer}", str(layer)) for layer in range(about["layers"]))
-    return [decoded(document["arrays"], f"{name}.weights").astype(np.float64) for name in every]
-
-
-def shares_of(kind: str, head: Matrix, others: Matrix | None) -> dict[str, float]:
-    """The measures that are shares, by their definitions. others: the sum of the other heads, of cross-attention."""
-    rows, columns = head.shape
-    centre = np.arange(rows) if others is None else others[:, : max(columns - 1, 1)].argmax(axis=1)
-
-    def at(keys: NDArray[Any]) -> float:
-        there = (keys >= 0) & (keys < columns)
-        return float(head[np.arange(rows)[there], keys[there]].mean()) if there.any() else 0.0
-
-    control = 0 if kind == "decoder" else columns - 1
-    received = head.mean(axis=0)
-    found = {"previous": at(centre - 1), "next": at(centre + 1), "control": float(received[control])}
-    found["favourite"] = float(np.delete(received, control).max(initial=0.0))
-    if others is None:
-        return {**found, "same": at(centre)}
-    diagonal = np.floor(np.arange(rows) * (columns - 1) / max(rows - 1, 1) + 0.5).astype(int)
-    return {**found, "aligned": at(centre), "diagonal": at(diagonal)}
 
 
 def test_heads_are_called_by_what_they_do(told):
@@ -408,3 +328,38 @@ def test_in_korean_the_numbers_are_the_same(told, script):
                 assert sorted(percents(one[0])) == sorted(percents(other[0]))
         for one, other in zip(said["tour"], korean["tour"], strict=True):
             assert sorted(percents(one["answer"])) == sorted(percents(other["answer"]))
+
+
+def test_blocks_say_what_their_numbers_are(told):
+    for document, said in told:
+        arrays, count = document["arrays"], 0
+        for sublayer, text in said["blocks"].items():
+            if sublayer.endswith("feed_forward"):
+                zeros = (decoded(arrays, f"{sublayer}.hidden") == 0).mean()
+                [said_zeros] = re.findall(r"Here (\S+) of them are 0", text)
+                assert percents(said_zeros) == pytest.approx([100 * zeros], abs=0.06)
+                continue
+            numbers = re.search(r"mean (\S+) and standard deviation (\S+) before, (\S+) and (\S+) after", text)
+            assert numbers
+            before, after = (decoded(arrays, f"{sublayer}.{name}")[0].astype(float) for name in ("sum", "normalised"))
+            wanted = [before.mean(), before.std(), after.mean(), after.std()]
+            assert [float(one.replace("−", "-")) for one in numbers.groups()] == pytest.approx(wanted, abs=6e-3)
+            count += 1
+        assert count == 2 * 2 + 3 * 3
+
+
+def test_an_edit_without_effect_names_the_word_that_lost_most(script):
+    chance = np.random.default_rng(5)
+    for _ in range(INPUTS):
+        count = chance.integers(1, 6)
+        before, now = chance.random((2, count)) if chance.random() < 0.7 else (np.full(count, 0.9),) * 2
+        words = [{"text": f"w{at}", "probability": float(one)} for at, one in enumerate(before)]
+        tried = {"before": {"text": "x", "words": words}, "now": [{"probability": float(one)} for one in now]}
+        text = script.ask({"tried": {**tried, "after": {"text": "x"}}})
+        lost = before - now
+        if lost.max() < 0.01:
+            assert "No word has lost as much as 1%" in text
+        else:
+            at = lost.argmax()
+            assert f"most of all of w{at}: {shown(before[at])} before, {shown(now[at])} after" in text
+        assert script.ask({"tried": {**tried, "after": {"text": "y"}}}) is None

@@ -81,6 +81,17 @@ def test_the_training_fills_the_time_and_no_more(minutes: float, pairs: int, flo
     assert 0.9 * 60 * minutes - 10 < seconds_of(choice, flops, text) < 1.02 * 60 * minutes + 2
 
 
+@pytest.mark.parametrize(("minutes", "flops", "fast"), [(3, 1e11, False), (90, 1e11, True), (600, 2e10, False)])
+def test_a_kill_loses_at_most_a_tenth_of_a_stage_or_three_minutes(minutes: float, flops: float, fast: bool) -> None:
+    choice = chosen(minutes, flops=flops, fast=fast)
+    measured = device(flops)(replace(choice, stages=[]).recipe("training.max_steps=1"))
+    for training in [stage["training"] for stage in choice.stages] or [choice.sections["training"]]:
+        of_step = measured.seconds_of_step * (choosing.RISK_PASSES if "risk_samples" in training else 1)
+        assert (training["save_every"] - 1) * of_step < 180
+        assert training["save_every"] - 1 < training["max_steps"] / 10
+        assert training["validate_every"] % training["save_every"] == 0  # a validation isn't repeated either
+
+
 def test_vocabulary_grows_with_the_text_and_has_room_for_its_characters() -> None:
     sizes = [
         chosen(10, text=TrainingText(pairs, 100, 28.0 * pairs)).sections["tokenizer"]["vocab_size"] for pairs in PAIRS

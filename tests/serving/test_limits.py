@@ -13,7 +13,7 @@ from benchmarks.load import measure
 
 from headway.errors import UserError
 from headway.serving import service as service_module
-from headway.serving.clients import BODIES_OF_A_CLIENT, Rates, parse_limits
+from headway.serving.admission import BODIES_OF_A_CLIENT, Rates, parse_limits
 from headway.serving.logs import JsonLines, LogWriter
 from headway.serving.pairs import Pairs
 from headway.serving.service import MOST_CALLS, MOST_OF_A_CLIENT, LatestCache
@@ -134,7 +134,7 @@ def test_rates_forget_who_is_gone(monkeypatch):
         now[0] += 1
         assert rates.wait(f"address {number}", 1, MINUTELY) == 0
         assert len(rates) <= 121
-    monkeypatch.setattr("headway.serving.clients.MOST_KNOWN", 10)
+    monkeypatch.setattr("headway.serving.admission.MOST_KNOWN", 10)
     assert {rates.wait(f"address {number}", 10, MINUTELY) for number in range(2000, 3000)} == {0}
     assert len(rates) <= 11
     assert rates.wait("address 2999", 1, MINUTELY) > 0

@@ -95,7 +95,14 @@ class Window:
     def view(self, name: str) -> Any:
         """Opens one of the views. -> its panel"""
         self.page.click(f"#glass-tab-{name}")
+        if name == "needs":
+            self.open_more()
         return self.page.locator("#glass-view")
+
+    def open_more(self) -> None:
+        """Opens the analyses below the first of What it needs."""
+        if self.page.locator(".more:not([open])").count():
+            self.page.click(".more > summary")
 
     def count(self, selector: str, count: int) -> None:
         """Waits until there are so many."""

@@ -15,6 +15,7 @@ import yaml
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from benchmarks.glossaries import honoured
+from benchmarks.questions import right
 
 from headway.storage import load_model, save_model
 from headway.translator import Translator
@@ -180,9 +181,42 @@ def test_explaining(trained, corpus, tmp_path):
     said = benchmark("explaining", trained, *texts, "--alignments", known, "--sentences", "6", "--json", found)
     assert "the model's aligner" in said
     report = json.loads(found.read_text())
-    assert {"attention", "contributions", "erasure", "random"} <= report["methods"].keys()
+    assert {"attention", "erasure", "value zeroing", "integrated gradients", "random"} <= report["methods"].keys()
     assert {"source's share", "gain", "log-probability"} == report["warnings"].keys()
     assert report["seconds"].keys() >= {"record", "erasure", "head_importance"}
+
+
+def test_questions(trained, tmp_path):
+    asked = benchmark("questions", trained, "ant bee cat dog elk fox").splitlines()
+    assert [line.split()[0] for line in asked] == [str(number) for number in range(1, 41)]
+    answers = tmp_path / "answers.txt"
+    count = len(Translator.load(trained, device="cpu").inspect("ant bee cat dog elk fox").source.tokens)
+    answers.write_text(f"{count}\n" + "-\n" * 39)
+    said = benchmark("questions", trained, "ant bee cat dog elk fox", "--answers", answers)
+    assert said.endswith("\n1 of 40 right\n")
+    assert asked[0] not in said
+    assert asked[1] in said
+
+
+@pytest.mark.parametrize(
+    ("answer", "truth", "good"),
+    [
+        ("0.41", [0.4149], True),
+        ("0.41", [0.4161], False),
+        ("41.5%", [0.4149], True),
+        ("<0.1%", [0.0004], True),
+        ("<0.1%", [0.002], False),
+        ("−1.50", [-1.5], True),
+        ("8,000", [8000], True),
+        ("Hund, 0.9", ["▁Hund", 0.9], True),
+        ("Hund", ["▁Hund", 0.9], False),
+        (",, −7.1", [",", -7.1], True),
+        ("2, 1, 0.5", [2, 1, 0.5], True),
+        ("-", [0.0], False),
+    ],
+)
+def test_an_answer_is_right_if_the_truth_rounds_to_it(answer, truth, good):
+    assert right(answer, truth) == good
 
 
 def test_serving(trained, corpus):

@@ -191,3 +191,16 @@ def test_an_analysis_without_a_part_of_its_own_is_shown(opened, random):
     assert section.locator("h4").all_inner_texts() == ["effect"]
     assert section.locator("canvas").first.is_visible()
     assert '"surprise": 0.25' in section.locator("pre").inner_text()
+
+
+def test_the_verdict_is_seen_first_and_the_rest_is_below_more(opened, record):
+    window = opened(record.to_dict(), height=800)
+    page = window.page
+    page.click("#glass-tab-needs")
+    verdict = page.locator("#glass-looksAndNeeds .saying").bounding_box()
+    assert verdict["y"] + verdict["height"] < 500
+    assert page.evaluate("document.documentElement.scrollHeight") < 1200
+    assert not page.locator("#glass-maps").is_visible()
+    page.focus(".more > summary")
+    page.keyboard.press("Enter")
+    assert page.locator("#glass-maps").is_visible()

@@ -361,3 +361,28 @@ def test_rows_and_columns_have_the_same_names_in_every_view_as_in_pictures(rando
     canvas.press("ArrowDown")
     assert page.inner_text(".panel figure.matrix:not(.lines) .readout bdi >> nth=0").startswith(written[0])
     assert f"the row of {written[0]} is that of {read[0]}" in page.inner_text(".panel")
+
+
+def test_a_block_says_figures_of_the_chosen_token(random, opened):
+    record = random.inspect(TEXT)
+    window = opened(record.to_dict())
+    window.view("machine")
+    choose, layer = ".controls label:has-text('Source token') select", "encoder.layers.0"
+    window.page.select_option(choose, "2")
+    first, token = (window.texts(f"{choose} option")[place].split()[1] for place in (1, 3))
+    total, after = (record.arrays[f"{layer}.self_residual.{name}"][2] for name in ("sum", "normalised"))
+    hidden = record.arrays[f"{layer}.feed_forward.hidden"][2]
+    wanted = {
+        "self addNorm": [(np.linalg.norm(total),), (total.mean(), total.std(), after.mean(), after.std())],
+        "feed_forward": [((hidden > 0).sum(), len(hidden), 0)],
+    }
+    for place, lines in wanted.items():
+        window.page.click(f".encoder [data-place='{place}']")
+        said = window.texts(".panel p[data-rows=source]")
+        assert all(line.startswith(f"{token}: ") for line in said)
+        numbers = [re.findall(r"-?\d+\.?\d*", line.split(": ")[1].replace("−", "-")) for line in said]
+        for found, figures in zip(numbers, lines, strict=True):
+            np.testing.assert_allclose([float(one) for one in found], figures, atol=0.011)
+            assert "-0.00" not in found
+    window.page.select_option(choose, "0")
+    assert window.texts(".panel p[data-rows=source]")[0].startswith(f"{first}: ")

@@ -1,6 +1,7 @@
 """What if: switches, heads, words and order, word by word, and what is said where nothing changes."""
 
 import math
+import re
 
 import pytest
 
@@ -88,6 +89,18 @@ def test_heads_say_what_is_left_and_only_much_has_the_strongest_colour(document,
     cases[1]["before"]["score"] -= 20
     window = opened(document)
     window.view("whatIf")
+    window.page.click(".try-all")
+    rows = window.page.locator(".heads-off tbody tr")
+    assert rows.count() == len(cases)
+    assert rows.nth(0).locator("td").first.inner_text() == "<0.1%"  # the largest loss first
+    left = [100 * math.exp(-0.01 * at) for at in range(len(cases)) if at != 1]
+    percents = [float(one.strip("%")) for one in rows.locator("td:nth-child(2)").all_inner_texts()[1:]]
+    assert percents == pytest.approx(left[::-1], abs=0.06)
+    written = [case["after"]["text"] for case in [cases[1], *(cases[:1] + cases[2:])[::-1]]]
+    own = document["target"]["text"]
+    wanted = ["the same" if text == own else re.sub(r"[^\w ]", "", text).strip() for text in written]
+    texts = rows.locator("td:nth-child(3)").all_inner_texts()
+    assert [re.sub(r"[^\w ]", "", text).strip() for text in texts] == wanted
     assert max(window.page.locator(".effect").evaluate_all(SHARES)) == 1.0
     assert window.texts(".effect .change")[1] == "0%"
 

@@ -14,6 +14,7 @@ from tests.faults.killing import entries, wait_until
 from tests.system.running import complaint, run_headway
 
 LANGUAGES = ("data.source_language=de", "data.target_language=en")
+KOREAN_TO_GERMAN = ("data.source_language=ko", "data.target_language=de")
 SMALL = ("model.d_model=32", "model.encoder_layers=1", "model.decoder_layers=1", "training.precision=fp32")
 
 
@@ -115,6 +116,20 @@ def test_a_kill_before_the_recipe_means_choosing_again(pairs, tmp_path):
     assert HEADING in load_model(run).card
 
 
+def test_ctrl_c_while_choosing_tells_how_to_go_on(pairs, tmp_path):
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "headway", "train", pairs, "--column", "2", "--column", "3", *LANGUAGES, *SMALL]
+    with subprocess.Popen([*map(str, command), "--output", str(run)], stderr=subprocess.PIPE) as process:
+        wait_until(process, (run / "measuring").exists)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        told = process.stderr.read().decode().splitlines()
+    assert process.returncode == 130
+    assert told[-1].startswith("SIGINT: go on with ")
+    assert told[-1].endswith(f" train --resume {run}")
+    assert not (run / "measuring").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -127,6 +142,11 @@ def test_a_kill_before_the_recipe_means_choosing_again(pairs, tmp_path):
         (("PAIRS", *LANGUAGES, "--column", 2, "--output", "RUN"), "--column 2 --column 3"),
         (("PAIRS", *LANGUAGES, "--output", "RUN", "data.prepared=x"), "--data is for a recipe"),
         (("FEW", *LANGUAGES, "--output", "RUN"), "to set some apart"),
+        (("PAIRS", "--output", "RUN", "data.source_language=german", "data.target_language=en"), "did you mean de?"),
+        (
+            (*("PAIRS", "--column", 2, "--column", 3, "--output", "RUN"), *KOREAN_TO_GERMAN),
+            "the source is mostly LATIN, not HANGUL as Korean is; exchange the sides or their languages; to keep",
+        ),
     ],
 )
 def test_what_does_not_belong_together_is_one_line(pairs, tmp_path, arguments, told):

@@ -138,6 +138,7 @@ def test_front_doors(open_page, trained, corpus, locale, width, line, sure, warn
     with page.expect_request(is_look) as asked:
         page.click("#look-inside")
     assert asked.value.post_data_json["q"] == "cat dog"
+    assert abs(page.locator("#inside").bounding_box()["y"]) < 20  # in view at once, before it is filled
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ def test_the_next_token_is_sampled_from_the_models_logits(window, translator):
     window.view("steps")
     window.page.click(".player button >> nth=3")
     check(window, translator.inspect(TEXT), "cut")
-    window.page.click(".masthead button")  # the record that is shown keeps its arrays
+    window.page.click(".language")  # the record that is shown keeps its arrays
     window.view("heads")
     window.page.wait_for_selector("canvas.thumbnail")
 
@@ -169,6 +170,15 @@ def test_every_view_is_there_and_live(window, translator):
     window.contains(".switches ~ .result .comparison dd >> nth=-1", case.after.words[-1].text)
     panel.locator(".effects button >> nth=0").click()
     window.contains(".effects button >> nth=0", "%")
+    panel.locator(".try-all").click()
+    kinds = {kind: weights.shape[:2] for kind, weights in translator.inspect("cat dog").attention.items()}
+    heads = [(kind, *head) for kind, (layers, count) in kinds.items() for head in product(range(layers), range(count))]
+    names = ("attention", "layer", "head")
+    cases = [read_edits([{"kind": "head_off", **dict(zip(names, head, strict=True))}]) for head in heads]
+    window.count(".heads-off tbody tr", len(heads))
+    written = [one.after.text for one in translator.inspect("cat dog", cases=cases).cases]
+    changed = sorted(text for text in written if text != wanted.text)
+    assert sorted(window.texts(".heads-off bdi")) == changed
     window.view("heads")
     window.count(".large-pictures", 1)
     window.page.click(".importance summary")
@@ -189,11 +199,37 @@ def test_examples_and_language(window):
     first = window.texts(".examples button")[1]
     window.page.click(".examples button >> nth=1")
     window.contains(".glass-head .sentence-line", first)
-    window.page.click(".masthead button")
+    window.page.click(".language")
     assert window.page.get_attribute("html", "lang") == "ko"
     assert window.page.get_attribute(".glass", "lang") == "ko"
     window.contains(".glass-head .sentence-line", first)
-    assert "Translation from" in window.page.text_content("footer pre")
+    assert first in window.page.title()
+
+
+def test_the_card_is_a_text_with_a_table(window):
+    window.page.click("footer summary")
+    assert window.page.inner_text("footer .card h3").startswith("Translation from")
+    [steps] = window.texts("footer .card tr:has(th:text-is('steps, epochs, minutes')) td")
+    assert re.fullmatch(r"\d+, \d+, [\d.]+", steps)
+    assert not re.search(r"^[|#]|`", window.page.inner_text("footer .card"), re.M)
+    assert "headway translate" in window.page.inner_text("footer .card pre")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_one_head_and_examples_are_above_the_fold(browser, one_file, width, height):
+    window = opened(browser, one_file.as_uri(), width=width, height=height)
+    seen = window.page.locator(".examples button").first.bounding_box()
+    assert seen["y"] + seen["height"] < height / 2
+    heads = window.page.locator("header").evaluate_all("all => all.filter((one) => one.clientHeight > 1).length")
+    assert heads == 1
+    window.page.fill("#glass-sentence", " ")
+    window.page.click("#glass-translate")
+    window.contains(".sentence .status", "Type a sentence")
+    window.page.fill("#glass-sentence", "ant bee cat dog elk " * 8)
+    window.page.click("#glass-translate")
+    window.count(".looking .source .word:not(.control)", 40)
+    assert window.page.evaluate("document.documentElement.scrollWidth") == width
+    closed(window)
 
 
 def test_page_and_box_have_one_language(browser, window, one_file):
@@ -204,10 +240,10 @@ def test_page_and_box_have_one_language(browser, window, one_file):
 
     window.page.click("[role=tab] >> nth=2")
     assert "lang=en" in window.page.url
-    window.page.click(".masthead button")
+    window.page.click(".language")
     assert (shown(window), "lang=ko" in window.page.url) == (["ko", "ko"], True)
     window.page.click("[role=tab] >> nth=3")
-    window.page.click(".masthead button")
+    window.page.click(".language")
     assert (shown(window), "lang=en" in window.page.url) == (["en", "en"], True)
     window.page.go_back()
     assert shown(window) == ["ko", "ko"]

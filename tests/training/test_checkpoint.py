@@ -226,6 +226,17 @@ def test_a_state_of_another_kind_is_one_line(folder, message):
     assert "\n" not in str(error.value)
 
 
+def test_an_optimizer_without_state_goes_on(tmp_path):
+    """Plain SGD has none at all, and Adam none before its first step."""
+    model, _ = tiny()
+    for optimizers in ([torch.optim.SGD(model.parameters())], make_optimizers(model, "adam", 0.98)):
+        save_checkpoint(tmp_path, model, optimizers, None, State(Progress(step=7), {}, "data", {}))
+        other, _ = tiny()
+        load_checkpoint(tmp_path / "step-00000007", other, optimizers, None)
+        assert all(map(torch.equal, model.parameters(), other.parameters()))
+        assert not optimizers[0].state
+
+
 def test_a_checkpoint_that_can_not_be_read_knows_no_best(folder):
     (newest(folder) / "state.json").write_text("{")
     assert best_steps(folder) == {0}

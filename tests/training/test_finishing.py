@@ -13,7 +13,7 @@ from headway.data.corpus import CorpusFiles
 from headway.recipe.recipe import TokenizerSection
 from headway.storage import find_model, load_model
 from headway.training import finishing
-from headway.training.finishing import BEAMS, EXAMPLES, PENALTIES, UnseenText, choose_search, evenly, finish
+from headway.training.finishing import BEAMS, EXAMPLES, PENALTIES, UnseenText, choose_search, finish
 from headway.training.loop import train
 from headway.training.reporter import Reporter
 from headway.translator import Translation, Translator, confidence, int8
@@ -162,9 +162,3 @@ def test_without_enough_validation_pairs_and_without_a_test_part(run, monkeypatc
     assert (after.decoding, after.int8, after.calibration) == (before, None, None)
     assert told[0].startswith("notice: 12 validation pairs are too few")
     assert "| validation BLEU | " in after.card.partition(finishing.HEADING)[2]
-
-
-def test_even_distances():
-    assert evenly(range(10), 3) == [0, 3, 6]
-    assert evenly(range(2), 3) == [0, 1]
-    assert evenly([], 3) == []

@@ -30,15 +30,15 @@ FORMS: dict[BestBy, str] = {"valid_loss": ".3f", "valid_bleu": ".2f"}
 """Formats of the log's measures."""
 
 
+@options.with_search_options
 def compare(
     context: typer.Context,
     runs: Annotated[list[Path], Argument(metavar="RUN RUN...", help="Run directories, compared with the first.")],
+    *,
     output: Annotated[Path | None, options.output("Draw the curves into this picture (.svg, .png).")] = None,
     source: Annotated[Path | None, Option(help="Test set to translate with each run: text, .tsv or .jsonl.")] = None,
     reference: options.Reference = None,
-    beam_size: options.BeamSize = None,
-    length_penalty: options.LengthPenalty = None,
-    mbr: options.Mbr = None,
+    search: dict[str, Any],
     tokenize: options.Tokenize = None,
     metric: options.Metric = None,
     target_language: options.TargetLanguage = None,
@@ -90,7 +90,6 @@ def compare(
         for run in runs:  # before one of them has translated for minutes
             find_model(run)
         load = partial(load_translator, device=device, precision=precision, engine=engine, threads=threads)
-        search = options.given_search(beam_size=beam_size, length_penalty=length_penalty, mbr=mbr)
         scored = _scored(runs, test_set, map(load, runs), search)
         comparisons = [[asdict(one) for one in of_run] for of_run in scored]
         document["test_set"] = {"lines": len(test_set.sources), "comparison": comparisons}

@@ -27,18 +27,17 @@ if TYPE_CHECKING:
     """Translations by a system, and their scores by the metrics."""
 
 
+@options.with_search_options
 def evaluate(
     model: options.Model,
     source: options.Source,
     reference: options.Reference = None,
+    *,
     output: Annotated[Path | None, options.output("Write the translations to this file.")] = None,
     compare: Annotated[
         Path | None, Option(metavar="OTHER", help="Another model, or a file of translations, to test the difference.")
     ] = None,
-    beam_size: options.BeamSize = None,
-    length_penalty: options.LengthPenalty = None,
-    sample: options.Sample = None,
-    mbr: options.Mbr = None,
+    search: dict[str, Any],
     tokenize: options.Tokenize = None,
     metric: options.Metric = None,
     target_language: options.TargetLanguage = None,
@@ -66,7 +65,6 @@ def evaluate(
         read = [file for file in (source, reference, compare) if file is not None and file.exists()]
         if any(map(output.samefile, read)):
             raise UserError(f"--output {output}: is a file that is read here; choose another name")
-    search = options.given_search(sample, beam_size=beam_size, length_penalty=length_penalty, mbr=mbr)
     test_set = TestSet(source, reference, metric, model, target_language, tokenize)
     load = partial(files.load_translator, device=device, precision=precision, engine=engine, threads=threads)
     translator = load(model, ensemble=ensemble, core=core)

@@ -13,6 +13,7 @@ from headway.cli import options
 from headway.cli.evaluate import TestSet, tokenization_for
 from headway.cli.files import tell, validation_pairs
 from headway.cli.make import with_shortlist
+from headway.decoding.options import SearchOptions
 from headway.errors import UserError
 from headway.threads import use_threads
 
@@ -90,6 +91,8 @@ def export(
     stored = load_model(model)
     if source is not None and target is not None:
         stored = with_shortlist(stored, source, target, model)
+    if to in QUANTIZED:
+        SearchOptions(**stored.decoding).kept_by(to)  # none, of which it warns
     translator = Translator(stored, device="cpu")
     found = translator.translate(test_set.sources if test_set is not None else [], beam_size=1)
     tell(f"{model}: exporting, and checking that the result translates as the model does")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
+from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
 from headway.data.lines import Layout
-from headway.decoding.options import ONLY_TORCH, Sampling, SearchOptions
+from headway.decoding.options import ONLY_TORCH, DefaultOptions, Sampling
 from headway.errors import UserError
 
 
@@ -24,37 +28,35 @@ def files(help: str) -> Any:
     return Option(metavar="FILE", help=f"{help} May be repeated.")
 
 
-def search_option(name: str) -> Any:
-    """An option for one of `SearchOptions`, with its help and its least value."""
-    [field] = [
-        one for one in get_type_hints(SearchOptions, include_extras=True)[name].__metadata__ if hasattr(one, "metadata")
-    ]
-    least = next(one.ge for one in field.metadata if hasattr(one, "ge"))
-    return Option(min=least, help=f"{field.description} Default: the model's own.")
+def _default_option(field: FieldInfo) -> Any:
+    """The type of the command-line option for one of `DefaultOptions`, with its help and its least value."""
+    least = next((one.ge for one in field.metadata if hasattr(one, "ge")), None)
+    help = f"{' '.join((field.description or '').split())} Default: the model's own."
+    return Annotated[field.annotation | None, Option(min=least, help=help)]
 
 
-BeamSize = Annotated[int | None, search_option("beam_size")]
-LengthPenalty = Annotated[float | None, search_option("length_penalty")]
-MaxLength = Annotated[int | None, search_option("max_length")]
-NoRepeatNgram = Annotated[int | None, search_option("no_repeat_ngram")]
+SEARCH: dict[str, Any] = {
+    **{name: _default_option(field) for name, field in DefaultOptions.model_fields.items()},
+    "sample": Annotated[
+        str | None,
+        Option(metavar="KEY=VALUE,...", help="Sample instead of beam search; any of temperature, top_k, top_p, seed."),
+    ],
+    "mbr": Annotated[
+        int | None,
+        Option(
+            min=2,
+            metavar="N",
+            help="Of the N best translations (with --sample: N samples), choose the one most similar to all, by chrF.",
+        ),
+    ],
+}
+"""Types of the options for a search, by name. The default of each is None: the model's own."""
 Files = list[Path] | None
 Model = Annotated[Path, Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")]
 NewModel = Annotated[Path, output("Model directory to make.", "MODEL")]
 Source = Annotated[Path, Option(help="Text, one sentence per line; or a .tsv or .jsonl file with both sides.")]
 Translation = Annotated[Path | None, Option(help="Its translation, line for line.")]
 Reference = Annotated[Path | None, Option(help="The reference translation, line for line.")]
-Mbr = Annotated[
-    int | None,
-    Option(
-        min=2,
-        metavar="N",
-        help="Of the N best translations (with --sample: N samples), choose the one most similar to all, by chrF.",
-    ),
-]
-Sample = Annotated[
-    str | None,
-    Option(metavar="KEY=VALUE,...", help="Sample instead of beam search; any of temperature, top_k, top_p, seed."),
-]
 Ensemble = Annotated[
     list[Path] | None,
     Option(metavar="MODEL", help="Another model to translate with. Repeat the option for more models."),
@@ -140,10 +142,22 @@ def given_options(context: typer.Context) -> dict[str, str]:
     return {name: flags[name] for name, source in sources.items() if source and source.name == "COMMANDLINE"}
 
 
-def given_search(sample: str | None = None, **given: Any) -> dict[str, Any]:
-    """The search options that are given, by name. sample: as `--sample` has it. Raises UserError."""
-    given["sample"] = None if sample is None else parse_sampling(sample)
-    return {name: value for name, value in given.items() if value is not None}
+def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of a search in place of its keyword `search`, which is the dictionary of those that
+    are given."""
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        search = {name: given.pop(name) for name in SEARCH}
+        if search["sample"] is not None:
+            search["sample"] = parse_sampling(search["sample"])
+        command(**given, search={name: value for name, value in search.items() if value is not None})
+
+    own = signature(command, eval_str=True)
+    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in SEARCH.items()]
+    parameters = [one for own_ in own.parameters.values() for one in (added if own_.name == "search" else [own_])]
+    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return with_options
 
 
 def parse_sampling(text: str) -> Sampling:

@@ -91,7 +91,7 @@ def serve(
         from headway.serving.server import serve as run
     except ImportError as error:
         raise UserError(f"{error.name} is not installed: pip install 'headway[serve]'") from None
-    from headway.serving.clients import parse_limits
+    from headway.serving.admission import parse_limits
     from headway.serving.memory import check_memory
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
@@ -127,7 +127,7 @@ def _is_loopback(host: str) -> bool:
 
 def _read_keys(path: Path) -> dict[str, Limits | None]:
     """The keys in a file with their limits, one a line, without lines that begin with #. Raises UserError."""
-    from headway.serving.clients import parse_limits
+    from headway.serving.admission import parse_limits
 
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")

@@ -8,6 +8,8 @@ import shlex
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -197,10 +199,26 @@ def _of_text(asked: RunRequest, run: Path, began: float, threads: int | None, *,
     refuse_used_folder(run)
     if leads():
         use_threads(threads)
-        return choose_for(asked, run, began, tell)
+        with _telling_how_to_go_on(run, f"train --resume {shlex.quote(str(run))}"):
+            return choose_for(asked, run, began, tell)
     while not is_run(run):
         time.sleep(0.5)
     return load_recipe(run / "recipe.yaml")
+
+
+@contextmanager
+def _telling_how_to_go_on(run: Path, again: str) -> Iterator[None]:
+    """Ends the program with 130 after a Ctrl-C at which nothing can be saved, and tells the command that continues the
+    run (`again`), if there is one yet."""
+    from headway.recipe.reading import is_run
+    from headway.training.run_directory import has_request
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if is_run(run) or has_request(run):
+            tell(f"SIGINT: go on with {program()} {again}")
+        raise typer.Exit(130) from None
 
 
 def _resumed(run: Path, overrides: list[str], minutes: float | None, began: float, threads: int | None) -> Recipe:
@@ -242,13 +260,14 @@ def run_training(recipe: Recipe, run: Path, again: str, threads: int | None, wat
 
     use_threads(threads)
     end_with_parent()
+    again += "" if threads is None else f" --threads {threads}"
     reporter = Reporter(quiet=not leads())
     try:
-        return train_run(recipe, run, reporter, watch)
+        with _telling_how_to_go_on(run, again):
+            return train_run(recipe, run, reporter, watch)
     except LeadFailed:
         raise typer.Exit(2) from None
     except Interrupted as interrupted:
-        again += "" if threads is None else f" --threads {threads}"
         reporter.line(f"{interrupted}: saved; go on with {program()} {again}")
         raise typer.Exit(128 + interrupted.signal_number) from None
 

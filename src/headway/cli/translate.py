@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -47,6 +47,7 @@ class Notices:
                 tell(f"headway: {lines - SHOWN:,} more lines were {kind}")
 
 
+@options.with_search_options
 def translate(
     context: typer.Context,
     model: Annotated[
@@ -59,6 +60,7 @@ def translate(
             help="Text, one sentence per line, also .gz, .xz, .zst; - is standard input. Several only with --cluster.",
         ),
     ] = None,
+    *,
     output: Annotated[
         Path | None,
         options.output(
@@ -94,11 +96,7 @@ def translate(
             metavar="local|ADDRESS", help="Translate with Ray: on all cores of this machine, or on a running cluster."
         ),
     ] = None,
-    beam_size: options.BeamSize = None,
-    length_penalty: options.LengthPenalty = None,
-    max_length: options.MaxLength = None,
-    no_repeat_ngram: options.NoRepeatNgram = None,
-    sample: options.Sample = None,
+    search: dict[str, Any],
     n_best: Annotated[
         int,
         Option(
@@ -107,7 +105,6 @@ def translate(
             "The score is nan for a line without a translation.",
         ),
     ] = 1,
-    mbr: options.Mbr = None,
     prefix: Annotated[str, Option(metavar="TEXT", help="Text that each translation begins with.")] = "",
     glossary: Annotated[
         Path | None,
@@ -170,7 +167,7 @@ def translate(
             raise UserError(f"{files[0]}: --server takes only one FILE, and no MODEL")
         from headway.serving.client import ServerTranslator
 
-        file = "-" if model is None else str(model)
+        file, beam_size = "-" if model is None else str(model), search.get("beam_size")
         _on_server(ServerTranslator(server, source_language, target_language), beam_size, file, output, notices)
     elif source_language is not None:
         raise UserError("--source-language is for --server: a model has only one")
@@ -187,14 +184,7 @@ def translate(
         from headway.translator.lines import LineOptions
 
         asked = {one.name: context.params[one.name] for one in fields(LineOptions) if one.name != "search"}
-        search = options.given_search(
-            sample,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_length=max_length,
-            no_repeat_ngram=no_repeat_ngram,
-        )
-        asked |= {"search": {**search, "n_best": n_best, "mbr": mbr}, "glossary": _read_glossary(glossary)}
+        asked |= {"search": {**search, "n_best": n_best}, "glossary": _read_glossary(glossary)}
         layout = Layout(column, field)
         work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**asked), core)
         if cluster is None:

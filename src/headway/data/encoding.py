@@ -53,6 +53,10 @@ class PairCounts:
     def too_long(self) -> int:
         return self.dropped.get(TOO_LONG, 0)
 
+    @property
+    def by_filters(self) -> dict[str, int]:
+        return {reason: count for reason, count in self.dropped.items() if reason not in (BLANK, TOO_LONG)}
+
     def add(self, others: PairCounts) -> None:
         """Adds the counts of text that follows."""
         self.kept += others.kept
@@ -73,8 +77,7 @@ class PairCounts:
         """A line for each filter that dropped pairs."""
         return [
             f"filter {reason}: {count:,} pairs dropped (first: {', '.join(self.examples[reason])})"
-            for reason, count in self.dropped.items()
-            if reason not in (BLANK, TOO_LONG)
+            for reason, count in self.by_filters.items()
         ]
 
 

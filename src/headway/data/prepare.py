@@ -296,11 +296,10 @@ def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], 
     """Raises UserError for a corpus without a usable pair."""
     for corpus, found in zip(corpora, counts, strict=True):
         if not found.kept:
-            filtered = found.read - found.blank - found.too_long
+            filters = "".join(f", {count} dropped by data.filters.{name}" for name, count in found.by_filters.items())
             raise UserError(
                 f"{corpus.sources[-1]}: holds no usable pair ({found.blank} blank, {found.too_long} longer than "
-                f"model.max_length={settings.max_length} or {settings.max_tokens} tokens on both sides"
-                f"{f', {filtered} dropped by data.filters' if filtered else ''})"
+                f"model.max_length={settings.max_length} or {settings.max_tokens} tokens on both sides{filters})"
             )
 
 

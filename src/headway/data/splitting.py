@@ -25,12 +25,12 @@ import numpy as np
 from headway.corpora import SPLITS
 from headway.data.compressed import unchanged
 from headway.data.corpus import CorpusFiles, check_files, read_chunks
-from headway.data.encoding import hash_of
+from headway.data.encoding import BLANK, hash_of
 from headway.data.filters import is_copy
 from headway.data.lines import Layout
 from headway.data.two_sided import Sides
 from headway.errors import UserError
-from headway.languages import read_code
+from headway.languages import check_languages, english_name, read_code
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.checksums import checksum, find_damage, write_checksums
 from headway.text.characters import is_blank
@@ -162,11 +162,14 @@ class Splitter:
         return {part: [pair for _, pair in pairs.values()] for part, pairs in found.items()}
 
     def training(self, *, near: bool = True) -> Iterator[Sides]:
-        """The other pairs, without those whose source is near to one that measures; near=False: is the same as one."""
+        """The other pairs, without blank ones and those whose source is near to one that measures; near=False: is the
+        same as one."""
         unwanted = NearTexts(self._measuring) if near else self._measuring
-        self.left_out[NEAR] = 0
+        self.left_out[NEAR] = self.left_out[BLANK] = 0  # of all blank pairs, also those that `measuring` saw
         for one in self._pairs():
-            if one.unit not in self._parts:
+            if any(map(is_blank, one.pair)):
+                self.left_out[BLANK] += 1
+            elif one.unit not in self._parts:
                 if one.key in unwanted:
                     self.left_out[NEAR] += 1
                 else:
@@ -189,7 +192,7 @@ class Splitter:
         """The reason that the pair can't measure; None if it can."""
         source, target = one.pair
         if is_blank(source) or is_blank(target):
-            return "blank"
+            return BLANK
         if not self._may_copy and is_copy(source, target):
             return "copied"
         if max(len(source), len(target)) > LONGEST:
@@ -259,6 +262,7 @@ def split_corpus(
     """Writes the parts of a corpus into a new folder, or finds them in one that was made from the same. document: the
     place of a document's name in a line; documents then stay whole. valid, test: whether to set this part apart.
     held_out: a part that is given; training pairs near to it are left out. Raises UserError."""
+    check_languages(languages)
     files = [file for one in (corpus, *held_out) for file in (*one.sources, *one.targets)]
     check_files(corpus.sources, corpus.targets)
     if document is not None and corpus.targets:
@@ -266,10 +270,9 @@ def split_corpus(
     for file in files:
         if not file.is_file():
             raise UserError(f"{file}: {'is no file, which can be read again' if file.exists() else 'no such file'}")
-    for code in languages:
-        if Path(code).name != code:
-            raise UserError(f"{code}: is no code of a language, such as de")
     corpus = replace(corpus, languages=languages)
+    if read_code(languages[0]) == read_code(languages[1]):
+        tell(f"warning: source and target are both {english_name(languages[0])}; to translate, name two languages")
     parts = [name for name, wanted in (("valid", valid), ("test", test)) if wanted]
     with unchanged(files):
         made_from = {

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, rows_to_keep, without_end
-from headway.decoding.options import length_penalty, normalized_score, ranked
+from headway.decoding.ranking import length_penalty, normalized_score, ranked
 from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
 

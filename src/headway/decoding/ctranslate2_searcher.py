@@ -10,7 +10,8 @@ from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.by_length import batches_by_length, search_batches
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import ModelPieces, load_ctranslate2
-from headway.decoding.options import ranked
+from headway.decoding.options import ABILITIES
+from headway.decoding.ranking import ranked
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -79,8 +80,9 @@ class CTranslate2Searcher:
     def search(
         self, sources: Sequence[list[int]], options: SearchOptions, caps: Sequence[int], prefixes: Sequence[list[int]]
     ) -> list[list[Hypothesis]]:
-        if options.sample is not None:
-            raise UserError("engine ctranslate2 has no sample that depends on its seed alone; use engine torch")
+        for what, engines, *_ in (ABILITIES[name] for name in options.changed):
+            if "ctranslate2" not in engines:
+                raise UserError(f"engine ctranslate2 has no {what}; use engine torch")
         limits = [cap + 1 for cap in caps]  # with <eos>
         if options.max_length is None:
             limits = [min(-(-limit // LIMIT_STEP) * LIMIT_STEP, self._longest) for limit in limits]

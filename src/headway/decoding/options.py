@@ -1,18 +1,18 @@
-"""Options of search, each declared once with its bounds, its help and the engines that have it; and the ranking of
-translations."""
+"""Options of search, each declared once with its bounds, its help, and the engines and exports that have it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, NamedTuple, Protocol, TypeVar, get_type_hints
+import logging
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from headway.errors import raises_user_error
 
 EVERY = ("ctranslate2", "torch")
 TORCH = ("torch",)
+PORTED = ("web", "onnx")
 CHECKED = ConfigDict(strict=True, extra="forbid")
 WIDEST_BEAM, LONGEST = 1000, 2**20
 """Limits far beyond any use, so that the options of an untrusted model can't ask for all of the memory."""
@@ -25,45 +25,34 @@ class Ability(NamedTuple):
     """A noun phrase."""
     engines: tuple[str, ...] = EVERY
     """The engines that have the ability."""
+    exports: tuple[str, ...] = ()
+    """The exports that keep a model's own value of the option by its name here: `web`, `onnx`."""
+    huggingface: str = ""
+    """Name of the option in Hugging Face's generation_config.json; empty if it has none."""
 
 
-BeamSize = Annotated[
-    int,
-    Field(ge=1, le=WIDEST_BEAM, description="Number of hypotheses in beam search; 1 is greedy search."),
-    Ability("beam search"),
-]
-LengthPenalty = Annotated[
-    float,
-    Field(
-        ge=0,
-        le=10,
-        description="Alpha of GNMT's length penalty; 0 ranks hypotheses by total log-probability, which favours short "
-        "translations.",
-    ),
-    Ability("a length penalty"),
-]
-MaxLength = Annotated[
-    int | None,
-    Field(
-        ge=1,
-        le=LONGEST,
-        description="Maximum number of tokens in a translation; without it twice the number of source tokens plus 50.",
-    ),
-    Ability("a maximum length"),
-]
-BestCount = Annotated[
-    int,
-    Field(ge=1, description="Number of translations of each text, the best first."),
-    Ability("the n best translations"),
-]
-NoRepeatNgram = Annotated[
-    int,
-    Field(
-        ge=0,
-        description="No sequence of this many tokens occurs twice in a translation; 0 turns it off.",
-    ),
-    Ability("n-grams without repetition"),
-]
+def search_option(default: Any, *ability: Any, **bounds: Any) -> Any:
+    """A search option: its default, the fields of its `Ability` and pydantic's bounds. The docstring under it is the
+    help of command line and recipe."""
+    field = Field(default, **bounds)
+    field.metadata.append(Ability(*ability))
+    return field
+
+
+class DefaultOptions(BaseModel):
+    """Search options that a model has as its defaults, in its decoding.json. A recipe's section `decoding` and the
+    commands that translate have them all."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    beam_size: int = search_option(5, "beam search", EVERY, PORTED, "num_beams", ge=1, le=WIDEST_BEAM)
+    """Number of hypotheses in beam search; 1 is greedy search."""
+    length_penalty: float = search_option(1.0, "a length penalty", EVERY, PORTED, "length_penalty", ge=0, le=10)
+    """Alpha of GNMT's length penalty; 0 ranks hypotheses by total log-probability, which favours short translations."""
+    max_length: int | None = search_option(None, "a maximum length", EVERY, PORTED, "max_length", ge=1, le=LONGEST)
+    """Maximum number of tokens in a translation; without it twice the number of source tokens plus 50."""
+    no_repeat_ngram: int = search_option(0, "n-grams without repetition", EVERY, PORTED, "no_repeat_ngram_size", ge=0)
+    """No sequence of this many tokens occurs twice in a translation; 0 turns it off."""
 
 
 @raises_user_error
@@ -81,18 +70,12 @@ class Sampling:
 
 
 @raises_user_error
-@dataclass(frozen=True, config=CHECKED)
-class SearchOptions:
+class SearchOptions(DefaultOptions):
     """Options of a search. Raises UserError for impossible values."""
 
-    beam_size: BeamSize = 5
-    length_penalty: LengthPenalty = 1.0
-    """Alpha in the function `length_penalty`."""
-    max_length: MaxLength = None
-    n_best: BestCount = 1
-    """All but the best are `alternatives` of a `Translation`."""
-    no_repeat_ngram: NoRepeatNgram = 0
-    sample: Annotated[Sampling | None, Ability("sampling", TORCH)] = None
+    n_best: int = search_option(1, "the n best translations", EVERY, ("web",), ge=1)
+    """Number of translations of each text, the best first. All but the best are `alternatives` of a `Translation`."""
+    sample: Sampling | None = search_option(None, "sampling", TORCH)
     """Sample tokens instead of searching with a beam; `n_best` is then the number of samples."""
 
     @model_validator(mode="after")
@@ -101,11 +84,24 @@ class SearchOptions:
             raise ValueError(f"n_best={self.n_best} is more than beam_size={self.beam_size}")
         return self
 
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The options with other values than the defaults."""
+        return self.model_dump(exclude_defaults=True)
+
+    def kept_by(self, export: str) -> dict[str, Any]:
+        """The options that an export keeps, by their names there. Warns of changed ones that it leaves out."""
+        names = names_in(export)
+        for name, value in self.changed.items():
+            if name not in names:
+                logging.getLogger(__name__).warning("headway: an export to %s leaves out %s=%s", export, name, value)
+        return {there: getattr(self, name) for name, there in names.items()}
+
 
 ABILITIES = {
     **{
-        name: next(one for one in hint.__metadata__ if isinstance(one, Ability))
-        for name, hint in get_type_hints(SearchOptions, include_extras=True).items()
+        name: next(one for one in field.metadata if isinstance(one, Ability))
+        for name, field in SearchOptions.model_fields.items()
     },
     "prefix": Ability("a prefix"),
     "score": Ability("scores of given translations"),
@@ -117,28 +113,8 @@ ABILITIES = {
 ONLY_TORCH = [ability.what for ability in ABILITIES.values() if ability.engines == TORCH]
 
 
-def length_penalty(length: int, alpha: float) -> float:
-    """lp(Y) = ((5 + |Y|) / 6) ** alpha, GNMT's (Wu et al., 2016, equation 14): a hypothesis is ranked by its score
-    divided by this. |Y| counts <eos>."""
-    return ((5.0 + length) / 6.0) ** alpha
-
-
-class Rankable(Protocol):
-    """A `Hypothesis`, which this module may not import."""
-
-    ids: list[int]
-    score: float
-
-
-F = TypeVar("F", bound=Rankable)
-
-
-def normalized_score(hypothesis: Rankable, alpha: float) -> float:
-    """The score divided by the length penalty."""
-    return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
-
-
-def ranked(finished: Iterable[F], beam_size: int, alpha: float) -> list[F]:
-    """The `beam_size` likeliest, best first by their normalised scores. CTranslate2 knows no others."""
-    likeliest = sorted(finished, key=lambda one: one.score, reverse=True)[:beam_size]
-    return sorted(likeliest, key=lambda one: normalized_score(one, alpha), reverse=True)
+def names_in(export: str) -> dict[str, str]:
+    """The names in an export of the options that it keeps, by their names here."""
+    if export == "huggingface":
+        return {name: one.huggingface for name, one in ABILITIES.items() if one.huggingface}
+    return {name: name for name, one in ABILITIES.items() if export in one.exports}

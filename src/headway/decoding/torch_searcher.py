@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -139,7 +138,7 @@ class TorchSearcher:
             batches += search_batches(alike, lambda i: len(work.sources[i]), most)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
-            wide = options if work.required is None else replace(options, beam_size=widths[batch[0]])
+            wide = options if work.required is None else options.model_copy(update={"beam_size": widths[batch[0]]})
             hypotheses = self._search_batch(work.of(batch), wide, watch)
             self._after_batch()
             return hypotheses
@@ -168,7 +167,7 @@ class TorchSearcher:
             engine = shortlist = ShortlistEngine(engine, work.needed(self._allowed(on_cpu.numpy())))
             prefixes = [shortlist.places(prefix) for prefix in work.prefixes]
             work = work._replace(prefixes=prefixes, required=work.required and shortlist.required(work.required))
-        constraints = _constraints(work.prefixes, options.no_repeat_ngram)
+        constraints = Constraints.of(work.prefixes, options)
         if options.beam_size == 1:
             found = [[hypothesis] for hypothesis in greedy(engine, rows, work.caps, constraints)]
         else:
@@ -198,14 +197,10 @@ class TorchSearcher:
             [cap for cap in work.caps for _ in range(count)],
             sampling,
             [np.random.default_rng([sampling.seed, number, *one]) for one in work.sources for number in range(count)],
-            _constraints([one for one in work.prefixes for _ in range(count)], options.no_repeat_ngram),
+            Constraints.of([one for one in work.prefixes for _ in range(count)], options),
         )
         of_source = (drawn[start : start + count] for start in range(0, len(drawn), count))
         return [sorted(some, key=lambda one: -one.score) for some in of_source]
-
-
-def _constraints(prefixes: Sequence[Sequence[int]], no_repeat_ngram: int) -> Constraints | None:
-    return Constraints(prefixes, no_repeat_ngram) if any(prefixes) or no_repeat_ngram else None
 
 
 def _resident() -> int:

@@ -36,8 +36,6 @@ LEAST_SHARED = 1024
 """Bytes of the smallest tensor in the file of weights; a smaller one stays in its graph."""
 LEAST_LENGTH = 8
 """Minimum of `max_length`: the graphs are traced with sequences of a few pieces."""
-DECODING = ("beam_size", "length_penalty", "max_length", "no_repeat_ngram")
-"""Search options of the loop."""
 
 ENCODER_INPUTS = {"source": ("rows", "source_length")}
 ENCODER_OUTPUTS = dict.fromkeys(("memory_keys", "memory_values"), ("layers", "rows", "source_length", "d_model"))
@@ -181,7 +179,7 @@ def _move_weights(proto: Any, weights: IO[bytes], places: dict[str, tuple[int, i
 
 
 def _save_rest(stored: StoredModel, folder: Path) -> None:
-    config, options = stored.model.config, SearchOptions(**stored.decoding)
+    config = stored.model.config
     document = {
         "format_version": FORMAT_VERSION,
         "source_language": stored.source_language,
@@ -190,7 +188,7 @@ def _save_rest(stored: StoredModel, folder: Path) -> None:
         **{name: getattr(config, name) for name in ("pad_id", "bos_id", "eos_id")},
         "never_generated": never_generated(stored),
         "max_length": config.max_length,
-        "decoding": {name: getattr(options, name) for name in DECODING},
+        "decoding": SearchOptions(**stored.decoding).kept_by("onnx"),
         "encoder.onnx": {"inputs": ENCODER_INPUTS, "outputs": ENCODER_OUTPUTS},
         "decoder.onnx": {"inputs": DECODER_INPUTS, "outputs": DECODER_OUTPUTS},
         "versions": {name: version(name) for name in ("headway", "torch", *PACKAGES)},

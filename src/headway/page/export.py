@@ -6,7 +6,6 @@ import base64
 import html
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -32,8 +31,6 @@ FORMAT, FORMAT_VERSION = "headway-web", 1
 MODEL_FILE, ONE_FILE_SUFFIX = "model.headway", ".html"
 LARGEST = 100_000_000
 """Maximum bytes of a model file: a larger page would load too long and take too much of a phone's memory."""
-DECODING = ("beam_size", "length_penalty", "max_length", "n_best", "no_repeat_ngram")
-"""Search options that the page has."""
 ENTRIES = ("views/hosted.js", "engine/worker.js")
 """Entry modules of a folder's page and of its worker."""
 STYLES = ("palette.css", "glass.css", "web.css")
@@ -170,7 +167,6 @@ def _about(
     """The header of the model file, beside its tensors."""
     source, target = stored.source_tokenizer, stored.target_tokenizer
     joint = fingerprint(source) == fingerprint(target)
-    options = asdict(SearchOptions(**stored.decoding))
     measured = None
     if heads is not None:  # with its arrays by the ends of their names in a record
         arrays = {name: array.tolist() for name, array in heads.arrays()}
@@ -183,7 +179,7 @@ def _about(
         "target_language": stored.target_language,
         "domain": stored.domain,
         "config": stored.model.config.to_dict(),
-        "decoding": {name: options[name] for name in DECODING},
+        "decoding": SearchOptions(**stored.decoding).kept_by("web"),
         "tokenizers": {
             "source": tokenizer_description(source),
             "target": None if joint else tokenizer_description(target),

@@ -194,7 +194,7 @@ class Inspector:
 
     def word_order(self, tag: str, texts: Iterable[str]) -> WordOrder | None:
         """The result of `find_word_order` among texts, all with the tag in front of them unless it is empty."""
-        fast = replace(self, options=replace(self.options, beam_size=1, n_best=1))
+        fast = replace(self, options=self.options.model_copy(update={"beam_size": 1, "n_best": 1}))
 
         def tokens(text: str) -> list[int] | None:
             [ids] = self.codec.sources([f"{tag} {text}" if tag else text])

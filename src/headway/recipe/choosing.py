@@ -53,6 +53,8 @@ STEP_OF_STUDENT = 0.8
 """Time of a student's step, by that of its teacher, which has more layers."""
 VALIDATIONS, SHARE_OF_VALIDATIONS = 8, 0.05
 """Maximum of a stage, and the share of its time that all but the first may take."""
+SHARE_TO_LOSE, SECONDS_TO_LOSE = 0.1, 180.0
+"""Maximum of a stage's time between two checkpoints, which a killed run repeats."""
 OF_A_NEW_MODEL = ("learning_rate", "optimizer")
 """Keys of section `training` that keep their defaults if the run starts from a model."""
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
@@ -269,6 +271,14 @@ def _steps_for(measured: TrainingSpeed, seconds: float, passes: float) -> Docume
     validations = int(SHARE_OF_VALIDATIONS * seconds / measured.seconds_of_validation)
     validations = min(max(validations, 1), VALIDATIONS)
     left = seconds - validations * measured.seconds_of_validation
-    steps = max(1, int(left / (measured.seconds_of_step * passes)))
-    warmup_steps = min(LONGEST_WARMUP, max(1, steps // 10))
-    return {"max_steps": steps, "warmup_steps": warmup_steps, "validate_every": math.ceil(steps / validations)}
+    of_step = measured.seconds_of_step * passes
+    steps = max(1, int(left / of_step))
+    at_most = max(1.0, min(SHARE_TO_LOSE * left, SECONDS_TO_LOSE) / of_step)
+    saves = math.ceil(steps / validations / at_most)  # up to a validation, which the last of them follows
+    save_every = math.ceil(steps / validations / saves)
+    return {
+        "max_steps": steps,
+        "warmup_steps": min(LONGEST_WARMUP, max(1, steps // 10)),
+        "validate_every": saves * save_every,
+        "save_every": save_every,
+    }

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from headway.data.options import TokenizerSection
-from headway.recipe.recipe import MODEL_KEYS, DecodingSection
+from headway.decoding.options import DefaultOptions
+from headway.recipe.recipe import MODEL_KEYS
 from headway.storage import ModelInfo, read_model
 from headway.text.words import WordTokenizer
 
@@ -23,7 +24,7 @@ def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
     languages = {"source_language": stored.source_language, "target_language": stored.target_language}
     return {
         "data": {key: language for key, language in languages.items() if language not in UNKNOWN_LANGUAGES},
-        "decoding": {key: value for key, value in stored.decoding.items() if key in DecodingSection.model_fields},
+        "decoding": {key: value for key, value in stored.decoding.items() if key in DefaultOptions.model_fields},
         "model": {name: value for name, value in config.items() if name in MODEL_KEYS and name != "core"},
         "tokenizer": tokenizer_section(stored),
     }

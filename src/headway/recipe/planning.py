@@ -17,6 +17,7 @@ from headway.devices import Precision
 from headway.errors import UserError
 from headway.kernels import attention, cross_entropy
 from headway.model import ModelConfig
+from headway.recipe.optimizers import UPDATES
 from headway.recipe.reading import is_run, load_recipe
 from headway.recipe.recipe import Recipe, TrainingSection, stage_folder
 from headway.recipe.sizes import (
@@ -240,12 +241,12 @@ def training_memory(
     """Bytes on one device, and `peak`, the most at once. micro_batches: of a step on each device. places: of both sides
     of a micro-batch."""
     model = on_meta(config)
-    weights = FP32 * count(model.parameters())
-    with_one_moment = FP32 * count(layer_matrices(model)) if options.optimizer == "muon" else 0
+    weights, matrices = FP32 * count(model.parameters()), FP32 * count(layer_matrices(model))
+    of_matrix, of_other = UPDATES[options.optimizer]
     sizes = {
         "weights": weights,
         "gradients": weights,
-        "optimizer": 2 * weights - with_one_moment,
+        "optimizer": of_matrix.kept * matrices + of_other.kept * (weights - matrices),
         "average": weights if options.ema_decay else 0,
         "copies": BF16 * weights_in_products(config) if devices.bf16 else 0,  # autocast's
         "activations": activation_bytes(config, places, corpus.lengths, devices),

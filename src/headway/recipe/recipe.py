@@ -11,10 +11,10 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, FieldSerializationInfo, field_serializer, model_validator
 
 from headway.data.options import DataSection, DistilledFiles, PreparationOptions, Section, TokenizerSection, listed
-from headway.decoding import options as search
-from headway.decoding.options import SearchOptions
+from headway.decoding.options import DefaultOptions
 from headway.devices import DeviceName, Precision
 from headway.model import config
+from headway.recipe.optimizers import OptimizerName
 
 DEFAULT_LEARNING_RATE = 1e-3
 RETIRED: dict[str, Any] = {
@@ -24,7 +24,6 @@ RETIRED: dict[str, Any] = {
 }
 """Keys of earlier versions with their defaults. Only these values are still taken."""
 Schedule = Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"]
-OptimizerName = Literal["adam", "muon"]
 BestBy = Literal["valid_bleu", "valid_loss"]
 
 
@@ -82,9 +81,6 @@ class TrainingSection(Section):
     warmup_steps: int = Field(1000, ge=0)
     """Number of steps in which the learning rate rises from 0 to its highest value."""
     optimizer: OptimizerName = "adam"
-    """`adam` (section 5.3), or `muon`: the matrices of the layers get orthogonalised updates by Muon, all other weights
-    those of Adam. From scratch Muon learns more from each step, which takes about 15% longer; its lead is
-    large after some thousand steps and small at the end of a long training."""
     adam_beta2: float = Field(0.98, gt=0, lt=1)
     """Decay of Adam's average of squared gradients; the paper uses 0.98, and 0.999 is steadier at a constant rate."""
     label_smoothing: float = Field(0.1, ge=0, lt=1)
@@ -164,16 +160,6 @@ class TrainingSection(Section):
         return self.risk_samples * 4 / 3 if self.risk_samples else 1
 
 
-class DecodingSection(Section):
-    """The model's default search options, kept in its decoding.json; by default those of `training.init_from`.
-    Validation in training is greedy."""
-
-    beam_size: search.BeamSize = SearchOptions.beam_size
-    length_penalty: search.LengthPenalty = SearchOptions.length_penalty
-    max_length: search.MaxLength = SearchOptions.max_length
-    no_repeat_ngram: search.NoRepeatNgram = SearchOptions.no_repeat_ngram
-
-
 def _folder_name(name: str) -> str:
     if not re.fullmatch(r"[\w-]+", name):
         raise ValueError("must be a name of letters, digits, - and _, which becomes that of a folder")
@@ -209,7 +195,8 @@ class Recipe(Section):
     tokenizer: TokenizerSection = TokenizerSection()  # type: ignore[call-arg]
     model: ModelSection = ModelSection()
     training: TrainingSection
-    decoding: DecodingSection = DecodingSection()  # type: ignore[call-arg]
+    decoding: DefaultOptions = DefaultOptions()
+    """By default those of `training.init_from`. Validation in training is greedy."""
     stages: Annotated[list[Stage], BeforeValidator(listed)] = Field([])
     """Trainings that make the model one after another; without them there is one, by the sections alone. On the command
     line `stages.NAME=null` leaves one out, and `stages=null` all."""

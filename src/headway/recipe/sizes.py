@@ -13,10 +13,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from headway.data.batches import MicroBatch
 from headway.model import ModelConfig, Transformer
-from headway.recipe.recipe import OptimizerName
+from headway.recipe.optimizers import UPDATES, OptimizerName
 
-MUON_ROUNDS = 5
-"""Rounds of Newton and Schulz's iteration in a step of Muon."""
 TRAINING = 3
 """Work of forward and backward pass, in forward passes: for each product the backward pass has two."""
 
@@ -73,10 +71,9 @@ def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch]) -> fl
 
 @cache
 def work_of_update(config: ModelConfig, optimizer: OptimizerName) -> float:
-    """FLOPs of the optimizer's matrix products in a step. Only Muon has any: in each round two with the longer side of
-    a matrix, and one without."""
-    shapes = [sorted(one.shape) for one in layer_matrices(on_meta(config))] if optimizer == "muon" else []
-    return float(MUON_ROUNDS * sum(4 * short * short * long + 2 * short**3 for short, long in shapes))
+    """FLOPs of the optimizer's matrix products in a step."""
+    of_matrix, _ = UPDATES[optimizer]
+    return float(sum(of_matrix.work(*sorted(one.shape)) for one in layer_matrices(on_meta(config))))
 
 
 def layer_matrices(model: Transformer) -> list[nn.Parameter]:

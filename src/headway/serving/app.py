@@ -23,8 +23,8 @@ from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
 from headway.languages import english_name, is_language, read_code
 from headway.serving import schemas
+from headway.serving.admission import Client, Clients
 from headway.serving.batcher import QueueFullError
-from headway.serving.clients import Client, Clients
 from headway.serving.guard import Guard, Watch, error_response
 from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.requests import Fields, fields

@@ -22,8 +22,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headway.errors import LostModelError, UserError
+from headway.serving.admission import Clients, busy
 from headway.serving.batcher import QueueFullError
-from headway.serving.clients import Clients, busy
 from headway.serving.logs import places
 from headway.serving.settings import Settings
 

@@ -7,8 +7,8 @@ from headway.decoding.by_length import TOKENS_PER_BATCH
 from headway.devices import EngineName, has_torch
 from headway.errors import UserError
 from headway.model.config import ModelConfig
+from headway.serving.admission import MOST_BODIES
 from headway.serving.batcher import OVERHEAD, WORK_PER_BATCH
-from headway.serving.clients import MOST_BODIES
 from headway.serving.settings import WIDEST_BEAM, Settings
 from headway.threads import usable_memory
 from headway.translator import Translator

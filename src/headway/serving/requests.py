@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 
 from headway.errors import UserError
-from headway.serving.clients import Client, Clients
+from headway.serving.admission import Client, Clients
 from headway.serving.schemas import FORMS, JSON
 from headway.storage.untrusted import clipped
 from headway.text.characters import HALF_PAIR, is_unicode

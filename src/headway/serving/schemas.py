@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from headway.decoding import options
 from headway.errors import UserError
 from headway.insight.analyses import NAMES
 from headway.page import ArraysKind
@@ -15,7 +14,7 @@ from headway.translator.glossary import Glossary
 JSON = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
-BeamSize = Annotated[options.BeamSize, Field(le=WIDEST_BEAM)]
+BeamSize = Annotated[int, Field(ge=1, le=WIDEST_BEAM)]
 
 MOST_EDITS, MOST_CASES = 16, 4  # edits at a time, and lists of edits: each list is another translation
 MOST_ARRAYS = 32  # of a record, in float32

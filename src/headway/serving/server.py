@@ -19,8 +19,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headway.errors import UserError
+from headway.serving.admission import network_of
 from headway.serving.app import make_app
-from headway.serving.clients import network_of
 from headway.serving.guard import LARGEST_HEAD, Metrics, access_log
 from headway.serving.logs import LogWriter, places
 from headway.serving.service import Service

@@ -32,8 +32,8 @@ from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED
 from headway.languages import read_code, same_language
 from headway.page import Arrays
+from headway.serving.admission import refusal
 from headway.serving.batcher import OVERHEAD, WORK_PER_BATCH, Batcher, QueueFullError
-from headway.serving.clients import refusal
 from headway.serving.guard import Metrics
 from headway.serving.logs import places
 from headway.serving.pairs import LanguagePair, Pairs

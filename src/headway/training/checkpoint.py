@@ -101,14 +101,13 @@ def save_checkpoint(
         for optimizer in optimizers
         for key, value in optimizer.state.get(weight, {}).items()
     }
-    averages = average.named_tensors() if average is not None else {}
-    random = random or random_states()
-    files = {"weights": named_weights(model), "optimizer": moments, "average": averages, "random": random}
+    files = {"weights": named_weights(model), "optimizer": moments, "random": random or random_states()}
+    if average is not None:
+        files["average"] = average.named_tensors()
     size = sum(tensor.nbytes for tensors in files.values() for tensor in tensors.values())
     with write_directory(folder / step_name(state.progress.step), size) as path:
         for name, tensors in files.items():
-            if tensors:
-                save_file(tensors, path / f"{name}.safetensors")
+            save_file(tensors, path / f"{name}.safetensors")
         write_json(path / "state.json", {"format_version": FORMAT_VERSION, **asdict(state)})
         write_checksums(path)
     for old in step_folders(folder)[:-KEPT]:

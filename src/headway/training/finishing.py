@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from headway.data.corpus import CorpusFiles
 from headway.data.prepared import VALID_TEXTS
-from headway.decoding.options import SearchOptions, length_penalty
+from headway.decoding.options import DefaultOptions
+from headway.decoding.ranking import length_penalty
 from headway.errors import UserError
-from headway.evaluation import score_margins, score_translations
+from headway.evaluation import evenly, score_margins, score_translations
 from headway.model import ModelConfig
 from headway.recipe.reading import load_recipe
 from headway.recipe.recipe import Recipe
@@ -54,7 +55,6 @@ SECONDS_TO_START = 5.0
 LATEST = 500
 """The last steps of the log, whose mean is the time of a step."""
 Tell = Callable[[str], None]
-T = TypeVar("T")
 
 
 class UnseenText(NamedTuple):
@@ -66,12 +66,6 @@ class UnseenText(NamedTuple):
 
     def some(self, count: int) -> "UnseenText":
         return UnseenText(evenly(self.sources, count), evenly(self.references, count), self.tokenize)
-
-
-def evenly(items: Sequence[T], count: int) -> list[T]:
-    """At most `count` of the items, at even distances."""
-    count = min(count, len(items))
-    return [items[place * len(items) // count] for place in range(count)]
 
 
 def validation_pairs(model: Path) -> UnseenText:
@@ -171,7 +165,7 @@ def choose_search(
     """The beam size and length penalty with the highest BLEU, as options and in words. Each beam is searched once, and
     its hypotheses are ranked by each penalty. A beam must gain LEAST_GAIN over a smaller one; after one that has
     `enough` BLEU no larger one is tried."""
-    default = SearchOptions.length_penalty
+    default = DefaultOptions().length_penalty
     best, beam, alpha, scores = -math.inf, 1, default, []
     for size in beams:
         found = translator.translate(pairs.sources, beam_size=size, n_best=size, length_penalty=0)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from headway.model import Transformer
-from headway.recipe.recipe import OptimizerName
-from headway.recipe.sizes import MUON_ROUNDS, layer_matrices
+from headway.recipe.optimizers import MUON_ROUNDS, OptimizerName
+from headway.recipe.sizes import layer_matrices
 
 BETA1 = 0.9
 EPSILON = 1e-9

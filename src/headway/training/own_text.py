@@ -7,24 +7,32 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import chain, cycle, islice
 from pathlib import Path
+from statistics import fmean, linear_regression
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from headway.data.corpus import as_corpus
+from headway.data.corpus import Pair, as_corpus
+from headway.data.filters import HeldOut, filter_tests, script_name
 from headway.data.lines import Layout
+from headway.data.options import DataSection
 from headway.data.splitting import split_corpus
 from headway.errors import UserError
+from headway.languages import english_name, read_code
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
 from headway.recipe.reading import make_recipe
 from headway.recipe.recipe import Recipe
-from headway.recipe.sizes import count, forward_work
+from headway.recipe.sizes import count, forward_work, work_of_step, work_of_update
 from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
+from headway.text.detection import lingua_detector, lingua_language, script_of
 from headway.training.finishing import SHARE_OF_END
 from headway.training.loop import take_step
 from headway.training.ranks import SingleProcess
@@ -38,6 +46,10 @@ MEASURING = "measuring"
 """The folder of a training by which speed is measured."""
 FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
 """Filters of training pairs if no parts are given, and `copies` if the languages differ."""
+JUDGED, LEAST_KEPT = 10_000, 0.1
+"""Approximate number of training pairs by which the sides are judged, and the share that the filters must keep."""
+SAMPLE = 100
+"""Sentences of a side by which lingua tells its language."""
 MINUTES = 30.0
 TEXT_KEYS = ("source", "target", "columns", "document")
 """The fields of a request that decide the parts of the text."""
@@ -92,7 +104,10 @@ def choose_for(request: RunRequest, run: Path, began: float, tell: Callable[[str
 def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
     data = _data(request, run, tell)
     section = make_recipe({"data": data}, [*request.overrides, ENDLESS], "command line").data
-    text = TrainingText.of([section.files_of(corpus) for corpus in section.corpora])
+    corpora = [section.files_of(corpus) for corpus in section.corpora]
+    text = TrainingText.of(corpora)
+    every = max(1, text.pairs // JUDGED)
+    judge_sides([*islice(chain.from_iterable(one.pairs() for one in corpora), 0, None, every)], section, request, tell)
     end = began + 60 * request.minutes * (1 - SHARE_OF_END)
     if not is_limited(request.overrides):
         tell(f"choosing a recipe for {request.minutes:g} minutes (--minutes)")
@@ -129,25 +144,65 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
         for name, part in parts
         if part is not None
     }
-    filters = {**FILTERS, "copies": source != target}
+    filters = {**FILTERS, "copies": read_code(source).language != read_code(target).language}
     return {**files, "filters": filters, "source_language": source, "target_language": target}
 
 
+def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, tell: Callable[[str], None]) -> None:
+    """Raises UserError if the filters drop nearly all pairs, as where source and target are exchanged. Warns where
+    lingua, if it is there, finds each side in the language of the other."""
+    filters = data.filters.model_copy(update={"overlap": None})  # which needs the other parts
+    languages = data.source_language, data.target_language
+    tests = filter_tests(filters, languages, HeldOut())
+    reasons = Counter(next((name for name, test in tests if test(one.source, one.target)), "") for one in pairs)
+    sides = [one.source for one in pairs], [one.target for one in pairs]
+    if (kept := reasons.pop("", 0)) < LEAST_KEPT * len(pairs):
+        [(name, count)] = reasons.most_common(1)
+        off, why = "false" if getattr(filters, name) is True else "null", ""
+        if name == "script":
+            wrong = [
+                f"the {side} is mostly {script}, not {script_name(code)} as {english_name(code)} is"
+                for side, code, texts in zip(("source", "target"), languages, sides, strict=True)
+                for script, _ in Counter(filter(None, map(script_of, texts))).most_common(1)
+                if script != script_name(code)
+            ]
+            why = f": {', '.join(wrong)}; exchange the sides or their languages"
+        dropped = f"drops {count:,} of {len(pairs):,} pairs, and {kept:,} are left"
+        raise UserError(
+            f"{request.source[0]}: the filter {name} {dropped}{why}; to keep such pairs: data.filters.{name}={off}"
+        )
+    with suppress(ImportError):
+        known = [lingua_language(code) for code in languages]
+        if None not in known and len(set(known)) > 1:
+            detector = lingua_detector(languages, fast=True)
+            if [detector.detect_language_of(" ".join(texts[:SAMPLE])) for texts in sides] == known[::-1]:
+                names = [english_name(code) for code in languages[::-1]]
+                tell(f"warning: source and target look like {' and '.join(names)}; if so, exchange the sides")
+
+
 def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
-    """Trains for some seconds in the folder, which it makes anew. Raises UserError."""
+    """Trains for some seconds in the folder, which it makes anew. A step with long rows takes several times as long as
+    others, and few have them, so the time is that of a step with the mean work of an epoch. Raises UserError."""
     shutil.rmtree(folder, ignore_errors=True)
     began = time.monotonic()
     run = start(recipe, folder, lambda _: None, SingleProcess())
     before = time.monotonic() - began
-    run.progress.flops = 0.0  # of these steps alone
-    steps, seconds = (step for epoch in range(10**9) for step in run.train.plan.steps(epoch)), list[float]()
-    while len(seconds) < UNMEASURED_STEPS + 1 or sum(seconds[UNMEASURED_STEPS:]) < MEASURED_SECONDS:
+    config, plan = run.model.config, run.train.plan.beginning()[0]
+    works = [work_of_step(config, step) + work_of_update(config, recipe.training.optimizer) for step in plan]
+    most, usual = works.index(max(works)), cycle(range(len(plan)))
+    measured, seconds = list[float](), list[float]()
+    for number, step in enumerate(chain([most, next(usual), most], usual)):
         began = time.monotonic()
-        take_step(run, next(steps), None, Reporter(quiet=True))
-        seconds.append(time.monotonic() - began)
-    seconds_of_step = sum(seconds[UNMEASURED_STEPS:]) / (len(seconds) - UNMEASURED_STEPS)
+        take_step(run, plan[step], None, Reporter(quiet=True))
+        if number >= UNMEASURED_STEPS:
+            measured.append(works[step])
+            seconds.append(time.monotonic() - began)
+        if len(seconds) > 1 and sum(seconds) >= MEASURED_SECONDS:
+            break
+    work = fmean(works)
+    seconds_of_step = fmean(seconds) + slope(measured, seconds) * (work - fmean(measured))
     lengths = [length + 1 for length in run.data.train.mean_lengths]
-    lines_of_step = run.progress.flops / len(seconds) / sum(forward_work(run.model.config, *lengths, *lengths))
+    lines_of_step = work / sum(forward_work(config, *lengths, *lengths))
     seconds_of_line = seconds_of_step / lines_of_step / SPEED_OF_SEARCH
     return TrainingSpeed(
         seconds_of_step=seconds_of_step,
@@ -157,3 +212,8 @@ def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
         steps_of_epoch=run.steps_per_epoch,
         parameters=count(run.model.parameters()),
     )
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """The slope of the line through points that has the least squares; 0 if all have the same x."""
+    return linear_regression(x, y).slope if len(set(x)) > 1 else 0.0

@@ -96,22 +96,21 @@ class Engines:
 
     def check(self, ability: str) -> None:
         """Raises UserError for one of ABILITIES that the engine lacks, unless torch can stand in for it."""
-        what, engines = ABILITIES[ability]
+        what, engines, *_ = ABILITIES[ability]
         if self.name not in engines:
             if not self._is_auto:
                 raise UserError(f"{what} needs engine torch or auto")
             need_torch(what)
 
-    def able(self, ability: str) -> Searcher:
-        """The searcher for one of ABILITIES: the engine's or torch's. Raises UserError as `check`."""
-        self.check(ability)
-        what, engines = ABILITIES[ability]
-        if self.name in engines:
-            return self.own
-        if ability not in self._told:
-            self._told.add(ability)
-            self._tell(what)
-        return self._by_torch()
+    def able(self, *abilities: str) -> Searcher:
+        """The searcher for some of ABILITIES: the engine's or torch's. Raises UserError as `check`."""
+        lacking = [one for one in abilities if self.name not in ABILITIES[one].engines]
+        for ability in lacking:
+            self.check(ability)
+            if ability not in self._told:
+                self._told.add(ability)
+                self._tell(ABILITIES[ability].what)
+        return self._by_torch() if lacking else self.own
 
     def _tell(self, what: str) -> None:
         """Tells that torch stands in for CTranslate2. what: needs it. Raises UserError where it isn't installed."""

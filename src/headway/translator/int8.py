@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from headway.errors import UserError
-from headway.evaluation import compare_translations
+from headway.evaluation import compare_translations, evenly
 from headway.storage import Int8Check, with_int8
 from headway.translator.translator import Translator
 
@@ -40,14 +40,14 @@ def check_int8(
     tokenisation for BLEU. Raises UserError for too few pairs, and where CTranslate2 can't run the model in int8."""
     if len(sources) < FEWEST:
         raise UserError(f"int8 needs {FEWEST} validation pairs or more to be compared with fp32, not {len(sources)}")
-    count = min(len(sources), MOST)
-    chosen = [i * len(sources) // count for i in range(count)]
-    texts = [sources[i] for i in chosen]
+    texts, chosen = evenly(sources, MOST), evenly(references, MOST)
     int8, fp32 = (
         Translator(model, device="cpu", engine="ctranslate2", precision=precision).translate(texts)
         for precision in ("int8", "fp32")
     )
     systems = [one.text for one in int8], [one.text for one in fp32]
-    found = compare_translations(*systems, [references[i] for i in chosen], tokenize)
+    found = compare_translations(*systems, chosen, tokenize)
     bleu, chrf = ([one.other, one.score, one.p_value or 0.0] for one in found)
-    return Int8Check(count, *(round(value, 6) for value in (*bleu, *chrf)))  # sacreBLEU's best is 100.00000000000004
+    return Int8Check(
+        len(texts), *(round(value, 6) for value in (*bleu, *chrf))
+    )  # sacreBLEU's best is 100.00000000000004

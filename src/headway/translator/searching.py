@@ -136,7 +136,7 @@ class TextSearcher:
 
     def _search(self, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
         """The hypotheses of each source, best first. The engine that finds them doesn't depend on the other sources."""
-        usual = self._engines.own if options.sample is None else self._engines.able("sample")
+        usual = self._engines.able(*options.changed)
         found: dict[int, list[Hypothesis]] = {}
         for has_terms in (False, True):
             chosen = [i for i, one in enumerate(sources) if one.has_terms == has_terms]

@@ -150,7 +150,7 @@ class Translator:
                 raise UserError(f"mbr={mbr}: must be at least 2, and at least n_best")
             given["n_best"] = mbr
             if "sample" not in given:
-                own_beam = self.info.decoding.get("beam_size", SearchOptions.beam_size)
+                own_beam = self.info.decoding.get("beam_size", SearchOptions().beam_size)
                 given["beam_size"] = max(mbr, given.get("beam_size", own_beam))
         return SearchOptions(**{**self.info.decoding, **given})
 

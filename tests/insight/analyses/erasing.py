@@ -21,12 +21,12 @@ def read(config, seed, words, target):
 
 
 @contextmanager
-def without(model, ids, factor=0.0):
-    """Inside, the rows of these source ids are zero, or so many times themselves."""
+def without(model, ids):
+    """Inside, the rows of these source ids are zero."""
     weight = model.source_embedding.weight
     kept = weight.detach().clone()
     with torch.no_grad():
-        weight[list(ids)] *= factor
+        weight[list(ids)] = 0.0
         yield model
         weight.copy_(kept)
 

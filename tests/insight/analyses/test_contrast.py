@@ -1,4 +1,4 @@
-"""Contrast against models that don't know a token, and against differences of small steps."""
+"""Contrast against models that don't know a token."""
 
 import numpy as np
 import torch
@@ -39,18 +39,3 @@ def test_erasure_is_what_the_difference_loses(config, seed, words, target):
         with without(model, [id_]):
             wanted.append(before - differences(model, reading, found.foils))
     np.testing.assert_allclose(found.erasure, torch.stack(wanted, dim=1), atol=1e-6)
-
-
-@settings(max_examples=15)
-@given(MODELS, SEEDS, WORDS, TARGETS)
-def test_the_gradient_is_that_of_a_token_that_grows(config, seed, words, target):
-    model, reading = read(config, seed, words, target)
-    found = contrast(model, reading, {})
-    step = 1e-6
-    for place, id_ in enumerate(reading.source.tolist()):
-        sides = []
-        for sign in (1, -1):
-            with without(model, [id_], 1 + sign * step):
-                sides.append(differences(model, reading, found.foils))
-        np.testing.assert_allclose(found.gradient_x_input[:, place], (sides[0] - sides[1]) / (2 * step), atol=1e-4)
-    assert all(parameter.grad is None for parameter in model.parameters())

@@ -1,7 +1,6 @@
 """Contrast: why this token, and not that one? (Yin and Neubig 2022, "Interpreting Language Models with Contrastive
-Explanations", sections 3.1 and 3.3) It explains the difference between the logits of the translation's token and of a
-foil. Shared evidence (that a noun must come) cancels out. Erasure and gradient x input are taken over the source's
-tokens, with the same baseline: a zero embedding whose position stays.
+Explanations", section 3.3) It explains the difference between the logits of the translation's token and of a foil: how
+much of it is lost if a source token is erased. Shared evidence (that a noun must come) cancels out.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from headway.errors import UserError
 from headway.insight.analyses.analysis import Analysis, Analyst, Pairs, Request, TokenNames, token
-from headway.insight.analyses.reading import Reading, decoded_from, erasures, hidden_without
+from headway.insight.analyses.reading import Reading, erasures, hidden_without
 from headway.insight.maps import Floats
 from headway.insight.terminal import draw_table, shown
 from headway.model import Transformer
@@ -29,9 +28,6 @@ class Contrast(Analysis):
     """log p(token) - log p(foil) of each step, in nats; below 0 if the foil was likelier."""
     erasure: Floats
     """The loss of the difference when a source token is erased, (target, source)."""
-    gradient_x_input: Floats
-    """The same to first order: the gradient of the difference by a source token's embedding, times the embedding,
-    (target, source)."""
 
     def document(self, vocabulary: Sequence[str]) -> dict[str, Any]:
         return {**vars(self), "foils": [token(id_, vocabulary) for id_ in self.foils]}
@@ -73,41 +69,21 @@ class AskContrast(Request):
         )
 
 
+@torch.inference_mode()
 def contrast(model: Transformer, reading: Reading, chosen: Mapping[int, int]) -> Contrast:
     """chosen: foils by the number of their step. The foil of any other step is the likeliest other token."""
-    with torch.inference_mode():
-        nothing, _, *each = erasures(reading)
-        hidden = hidden_without(model, reading, torch.stack([nothing, *each]))  # (1 + source, target, d_model)
-        foils = model.output(hidden[0]).scatter(1, reading.given[:, None], -torch.inf).argmax(dim=1)  # (target,)
-        for step, foil in chosen.items():
-            foils[step] = foil
-        pairs = torch.stack([reading.given, foils], dim=1)
-        differences = torch.stack([_difference(model, one, pairs) for one in hidden])  # (1 + source, target)
-    return Contrast(
-        foils=foils.tolist(),
-        difference=differences[0].tolist(),
-        erasure=(differences[0] - differences[1:]).T.float().cpu().numpy(),
-        gradient_x_input=_gradient_x_input(model, reading, pairs.clone()).float().cpu().numpy(),
-    )
+    nothing, _, *each = erasures(reading)
+    hidden = hidden_without(model, reading, torch.stack([nothing, *each]))  # (1 + source, target, d_model)
+    foils = model.output(hidden[0]).scatter(1, reading.given[:, None], -torch.inf).argmax(dim=1)  # (target,)
+    for step, foil in chosen.items():
+        foils[step] = foil
+    pairs = torch.stack([reading.given, foils], dim=1)
+    differences = torch.stack([_difference(model, one, pairs) for one in hidden])  # (1 + source, target)
+    effect = (differences[0] - differences[1:]).T.float().cpu().numpy()
+    return Contrast(foils.tolist(), differences[0].tolist(), effect)
 
 
 def _difference(model: Transformer, hidden: Tensor, pairs: Tensor) -> Tensor:
     """Difference of two tokens' logits at each step. hidden: (target, d_model), pairs: (target, 2) -> (target,)"""
     chosen = model.output(hidden).gather(1, pairs)
     return chosen[:, 0] - chosen[:, 1]
-
-
-def _gradient_x_input(model: Transformer, reading: Reading, pairs: Tensor) -> Tensor:
-    """A row of the batch for each step, so that one backward pass gives the gradients of many. pairs: each step's token
-    and foil, (target, 2) -> (target, source)"""
-    found = []
-    for steps in torch.arange(len(pairs), device=pairs.device).split(reading.rows_at_once):
-        with torch.no_grad():
-            embeddings = model.source_embedding(reading.source).repeat(len(steps), 1, 1)
-        with torch.enable_grad():
-            embeddings.requires_grad_()
-            hidden = decoded_from(model, reading, embeddings)[range(len(steps)), steps]  # (rows, d_model)
-            difference = _difference(model, hidden, pairs[steps]).sum()
-            [gradient] = torch.autograd.grad(difference, embeddings, materialize_grads=True)
-        found.append((gradient * embeddings.detach()).sum(dim=-1))
-    return torch.cat(found)

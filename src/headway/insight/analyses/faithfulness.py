@@ -66,7 +66,6 @@ class AskFaithfulness(Request):
             "contributions": analyst.result(AskContributions).source,
             "erasure": analyst.result(AskErasure).effect,
             "contrast_erasure": contrast.erasure,
-            "contrast_gradient_x_input": contrast.gradient_x_input,
         }
         if names := attention_names(analyst.model.config)["cross"]:
             attention = np.stack([analyst.arrays[name] for name in names]).mean(axis=(0, 1))

@@ -67,8 +67,8 @@ def _check_exportable(stored: StoredModel) -> None:
 
 
 def _save_configs(stored: StoredModel, folder: Path) -> None:
-    config, options = stored.model.config, SearchOptions(**stored.decoding)
-    longest = min(options.max_length or config.max_length, config.max_length - 1)
+    config, search = stored.model.config, SearchOptions(**stored.decoding).kept_by("huggingface")
+    longest = min(search["max_length"] or config.max_length, config.max_length - 1)
     control_ids = {
         **{f"{token}_token_id": getattr(config, f"{token}_id") for token in ("pad", "bos", "eos")},
         "decoder_start_token_id": config.bos_id,
@@ -94,11 +94,10 @@ def _save_configs(stored: StoredModel, folder: Path) -> None:
     generation = {
         **control_ids,
         "suppress_tokens": never_generated(stored),
-        "num_beams": options.beam_size,
-        "length_penalty": names.LENGTH_PENALTY_FACTOR * options.length_penalty,
+        **search,
+        "length_penalty": names.LENGTH_PENALTY_FACTOR * search["length_penalty"],
         "min_length": 2,  # with the start symbol; shorter than this, <eos> can't be next
         "max_length": longest + 2,  # with the start symbol and <eos>
-        "no_repeat_ngram_size": options.no_repeat_ngram,
     }
     write_json(folder / names.CONFIG_FILE, document)
     write_json(folder / names.GENERATION_FILE, generation)

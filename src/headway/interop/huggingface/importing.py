@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from headway.decoding import SearchOptions
+from headway.decoding.options import SearchOptions, names_in
 from headway.errors import UserError
 from headway.interop.huggingface import names
 from headway.interop.huggingface.names import BIAS, OUTPUT, POSITIONS, SHARED, SOURCE, TARGET
@@ -253,7 +253,7 @@ def _renamed_weights(
 
 def _decoding_options(hf: Mapping[str, Any], config: ModelConfig) -> dict[str, Any]:
     """Search options from generation_config.json, or from config.json, where older versions have them."""
-    options = {option: hf[name] for option, name in names.SEARCH_OPTIONS.items() if hf.get(name) is not None}
+    options = {option: hf[name] for option, name in names_in("huggingface").items() if hf.get(name) is not None}
     try:
         SearchOptions(**options)
         if "length_penalty" in options:

@@ -21,13 +21,6 @@ SAME_FIELDS = {
 """Hugging Face's fields for those of ModelConfig."""
 DECODER_FIELDS = {"num_heads": "decoder_attention_heads", "d_ff": "decoder_ffn_dim"}
 """Hugging Face's fields for `decoder_num_heads` and `decoder_d_ff`, which are None if equal to the encoder's."""
-SEARCH_OPTIONS = {
-    "beam_size": "num_beams",
-    "length_penalty": "length_penalty",
-    "max_length": "max_length",
-    "no_repeat_ngram": "no_repeat_ngram_size",
-}
-"""Hugging Face's options for those of SearchOptions."""
 LENGTH_PENALTY_FACTOR = 0.8
 """Hugging Face divides a score by length^penalty, headway by GNMT's ((5 + length) / 6)^alpha. With 0.8 alpha both grow
 equally fast at 20 tokens."""

@@ -4,7 +4,7 @@ import { attentionStages } from "./attention_blocks.js";
 import { probabilityBars } from "./bars.js";
 import { largest } from "./colours.js";
 import { make, select } from "./elements.js";
-import { matrixOf, meanAndSpread, percent, probability, range, readable, rowProducts, shareOfZeros, sinusoids } from "./numbers.js";
+import { decimal, matrixOf, meanAndSpread, percent, probability, range, rowProducts, shareOfZeros, sinusoids } from "./numbers.js";
 import { arrayPicture, isEdited, note, picture, rowsOf, stage, times } from "./stages.js";
 import { brief, pieceTexts, readTexts, visible } from "./tokens.js";
 
@@ -152,8 +152,9 @@ function addStages(glass, { stack, sublayer }) {
   const rows = rowsOf(glass, stack);
   const { d_model, norm } = glass.record.model.config;
   const equation = norm === "pre" ? 'x + "Sublayer"("LayerNorm"(x))' : 'x + "Sublayer"(x)';
+  const length = ofChosen(glass, rows, "vectorLength", [`${sublayer}.sum`], (own) => ({ length: decimal(Math.hypot(...own)) }));
   return [
-    stage(glass.say, "residual", { equation, shape: times(rows.rowNames.length, d_model) }, arrayPicture(glass, `${sublayer}.sum`, rows)),
+    stage(glass.say, "residual", { equation, shape: times(rows.rowNames.length, d_model) }, length, arrayPicture(glass, `${sublayer}.sum`, rows)),
   ];
 }
 
@@ -161,22 +162,34 @@ function normStages(glass, { stack, sublayer }) {
   const { say, record } = glass;
   const rows = rowsOf(glass, stack);
   const { d_model, norm } = record.model.config;
-  const [before, after] = [normReads(glass, sublayer, norm), `${sublayer}.normalised`].map((name) => glass.get(name));
-  const figures = before && after ? [before, after].flatMap((array) => meanAndSpread(matrixOf(array), 0).map(readable)) : null;
-  const spreads = () => {
-    const [mean, spread, newMean, newSpread] = figures;
-    return note(say("spreads", { token: rows.rowNames[0], mean, spread, newMean, newSpread }));
-  };
+  const spreads = ofChosen(glass, rows, "spreads", [normReads(glass, sublayer, norm), `${sublayer}.normalised`], (before, after) => {
+    const [mean, spread, newMean, newSpread] = [before, after].flatMap(meanAndSpread).map((value) => decimal(value));
+    return { mean, spread, newMean, newSpread };
+  });
   const equation = norm === "pre" ? "γ (x − μ) / √(σ^{2} + ε) + β" : 'γ (y − μ) / √(σ^{2} + ε) + β,   y = x + "Sublayer"(x)';
   return [
     stage(
       say,
       "normalising",
       { equation, shape: times(rows.rowNames.length, d_model), values: { d_model } },
-      figures ? spreads() : null,
+      spreads,
       arrayPicture(glass, `${sublayer}.normalised`, rows),
     ),
   ];
+}
+
+/** Says the figures of the chosen token, or of the first: the text of this name. figures(its row of each array) -> values */
+function ofChosen(glass, { rowNames, side }, text, names, figures) {
+  const matrices = names.map((name) => glass.get(name)).map((array) => array && matrixOf(array));
+  if (!matrices.every((one) => one)) return null;
+  const line = make("p", { class: "quiet", "data-rows": side, chosen: () => show() });
+  const show = () => {
+    const row = glass.chosen[side] ?? 0;
+    const own = matrices.map(({ columns, values }) => values.subarray(row * columns, (row + 1) * columns));
+    line.textContent = glass.say(text, { token: rowNames[row], ...figures(...own) });
+  };
+  show();
+  return line;
 }
 
 /** The array that a layer norm reads: the sum beside it, or, where it comes first, what the sub-layer before gave. */
@@ -205,6 +218,7 @@ function feedForwardStages(glass, { stack, sublayer }) {
         shape: `${times(n, d_model)} → ${times(n, d_ff)}`,
         values,
       },
+      relu ? ofChosen(glass, rows, "features", [`${sublayer}.hidden`], (own) => ({ d_ff, count: own.filter((value) => value > 0).length })) : null,
       arrayPicture(glass, `${sublayer}.hidden`, rows, { scale: relu ? "share" : "sign", limit: hidden ? largest(hidden) : 1 }),
     ),
     stage(

@@ -38,10 +38,10 @@ let lastView = "translate";
  * Fills `element`. record: as docs/record.md has it; language: "en" or "ko"; inspect(text, options): async, gives a record
  * of the live model, or is absent, and then the reader chooses the language here; address: whether the page's address is
  * the box's, and holds the view and the language, or what it holds beside the view, where the page chooses the language; analyses: the names of those that `inspect` can compute; measured: those of them that it
- * has at hand. What the reader has opened, typed and chosen stays when the box is drawn again, here or by another call for
+ * has at hand; examples: sentences to try; turn(): changes the language of the page around too. What the reader has opened, typed and chosen stays when the box is drawn again, here or by another call for
  * the same element.
  */
-export function mountBox(element, { record, inspect = null, analyses = ANALYSES, measured = [], language = "en", address = false }) {
+export function mountBox(element, { record, inspect = null, analyses = ANALYSES, measured = [], language = "en", address = false, examples = [], turn = null }) {
   const before = mounted.get(element);
   before?.leaving.abort();
   const state = {
@@ -49,6 +49,8 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
     inspect,
     computes: inspect ? analyses : [],
     measured,
+    examples,
+    turn,
     language: languages.includes(language) ? language : "en",
     leaving: new AbortController(),
     kept: before?.kept ?? new Map(),
@@ -142,6 +144,7 @@ function draw(state, arriving = false) {
   const tour = state.tour ? [tourBar(glass, state.tour, turn.tourTo)] : [];
   state.place.replaceChildren(masthead(state, glass, turn), ...tour, ...shown);
   focus();
+  if (state.address === true) document.title = `${visible(state.record.source.text).slice(0, 80)} → ${visible(state.record.target.text).slice(0, 80)} · headway`;
   if (arriving) state.news.textContent = glass.say("arrived", { text: visible(state.record.target.text) });
 }
 
@@ -175,6 +178,7 @@ function glassOf(state, arriving) {
     inspect: state.inspect,
     computes: state.computes,
     measured: state.measured,
+    examples: state.examples,
     unanswered: false, // whether a view has asked by itself in vain: the next one that is opened asks again
     get: state.exact ? exactly(state, stored, () => draw(state)) : stored,
     languageName: (code) => nameOfLanguage(language, code),

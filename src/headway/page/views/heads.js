@@ -116,18 +116,18 @@ function headButton(glass, { kind, order, chosen }, { layer, head, measures }, c
   const { say } = glass;
   const label = shortLabel(glass, kind, measures);
   const value = order === "layer" ? null : amount(order, measures[order], say);
-  const name = `${say("headName", { layer: layer + 1, head: head + 1 })}, ${label}`;
+  const name = say("headName", { layer: layer + 1, head: head + 1 });
   const button = make(
     "button",
     {
       type: "button",
       class: "head",
-      "aria-label": value ? `${name}, ${measureName(say, kind, order)} ${value}` : name,
       "aria-pressed": `${chosen[0] === layer && chosen[1] === head}`,
       click: choose,
     },
     make("span", { class: "small-picture" }),
-    make("span", { class: "caption" }, make("b", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${layer + 1}·${head + 1}`), make("span", { class: "label" }, label), value ? make("span", { class: "number" }, value) : null),
+    make("span", { class: "caption" }, make("b", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${layer + 1}·${head + 1}`), " ", make("span", { class: "label" }, label), " ", value ? make("span", { class: "number" }, value) : null),
+    make("span", { class: "unseen" }, value ? ` ${name}, ${measureName(say, kind, order)}` : ` ${name}`),
   );
   button.style.setProperty("--head", headColour(head));
   return button;

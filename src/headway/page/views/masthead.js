@@ -8,7 +8,7 @@ import { canTour } from "./tour.js";
 import { editedLine } from "./what_if.js";
 import { languages, speaker } from "./words.js";
 
-const LONGEST = 160;
+const LONGEST = 72; // of each text, so that both stand in one line
 
 /** turn: {draw(), tourTo(stop)}, which change the box. */
 export function masthead(state, glass, turn) {
@@ -16,7 +16,7 @@ export function masthead(state, glass, turn) {
   return make(
     "header",
     { class: "glass-head" },
-    make("div", { class: "names" }, make("p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
+    make("div", { class: "names" }, make(state.address === true ? "h1" : "p", { class: "over" }, say("title")), make("h2", {}, say("question"))),
     make("div", { class: "tools" }, tools(state, glass, turn)),
     purpose(glass),
     make(
@@ -61,7 +61,7 @@ function tools(state, glass, { draw, tourTo }) {
     make("button", { type: "button", class: "tool-theme", "aria-label": say("theme"), title: say("theme"), click: theme }, dark ? "☀" : "☾"),
     pictureButton(state, glass, draw),
     aboutButton(glass),
-    state.inspect ? null : languageSwitch(state, draw),
+    state.inspect && !state.turn ? null : languageSwitch(state, draw),
   ];
 }
 
@@ -79,7 +79,7 @@ function languageSwitch(state, draw) {
     state.language = other;
     draw();
   };
-  return make("button", { type: "button", class: "language", lang: other, click: change }, speaker(other)("ownName"));
+  return make("button", { type: "button", class: "language", lang: other, click: state.turn ?? change }, speaker(other)("ownName"));
 }
 
 function about({ record, say, languageName }) {

@@ -29,10 +29,14 @@ export function needsView(glass) {
   const analyses = analysesOf(glass);
   const status = make("p", { class: "quiet status", role: "status" });
   const known = new Set(["head_importance", ...PARTS.map(({ analysis }) => analysis)]); // the heads have a view of their own
-  const others = analyses.names().filter((name) => !known.has(name)).map((name) => ({ name, analysis: name, draw: otherPart(name), title: name, text: "" }));
-  const sections = [...PARTS, ...others].map((part) => sectionOf(glass, analyses, part));
+  const unknown = analyses.names().filter((name) => !known.has(name)).map((name) => ({ name, analysis: name, draw: otherPart(name), title: name, text: "" }));
+  const sections = [...PARTS, ...unknown].map((part) => sectionOf(glass, analyses, part));
   const tokens = tokenButtons(glass);
+  const kept = glass.kept("needs", { more: false }, true);
+  const more = make("details", { class: "more", open: kept.more, toggle: () => (kept.more = more.open) }, make("summary", {}, say("moreAnalyses")));
   const absent = make("p", { class: "quiet" });
+  const [first, ...others] = sections;
+  more.append(...others.map(({ element }) => element), absent, make("p", { class: "quiet" }, say("needsSources")));
   const refresh = () => {
     sections.forEach((one) => one.refresh());
     const names = PARTS.map(({ analysis }) => analysis).filter((name) => !analyses.found(name) && !analyses.computes(name));
@@ -42,7 +46,7 @@ export function needsView(glass) {
   refresh();
   const missing = QUICK.filter((name) => analyses.computes(name) && !analyses.found(name));
   if (missing.length) analyses.ask(missing, status).then((worked) => (worked ? refresh() : (glass.unanswered = true)));
-  return make("div", { class: "view needs", "data-rows": "target", chosen: follow }, tokens.element, status, sections.map(({ element }) => element), absent, make("p", { class: "quiet" }, say("needsSources")));
+  return make("div", { class: "view needs", "data-rows": "target", chosen: follow }, tokens.element, status, first.element, more);
 }
 
 /** -> {element, refresh, follows}; hidden where there is nothing to show or to ask. */
@@ -63,7 +67,8 @@ function sectionOf(glass, analyses, { name, analysis, draw, follows = false, for
     else place.replaceChildren(...(form || QUICK.includes(analysis) ? [] : [button()]));
   };
   const asking = form && analyses.computes(analysis) ? form(glass, ask, analyses) : null;
-  const element = make("section", { class: "card analysis", id: `glass-${name}` }, make("h3", {}, title ?? say(`${name}Title`)), make("p", { class: "quiet" }, text ?? say(`${name}Text`)), place, asking, status);
+  const about = make("p", { class: "quiet" }, text ?? say(`${name}Text`));
+  const element = make("section", { class: "card analysis", id: `glass-${name}` }, make("h3", {}, title ?? say(`${name}Title`)), ...(name === "looksAndNeeds" ? [place, about] : [about, place]), asking, status);
   return { element, refresh, follows };
 }
 

@@ -96,10 +96,9 @@ export function range(values) {
 }
 
 /** Mean and standard deviation of a row. */
-export function meanAndSpread({ columns, values }, row) {
-  const part = values.subarray(row * columns, (row + 1) * columns);
-  const mean = part.reduce((sum, value) => sum + value, 0) / columns;
-  const variance = part.reduce((sum, value) => sum + (value - mean) ** 2, 0) / columns;
+export function meanAndSpread(row) {
+  const mean = row.reduce((sum, value) => sum + value, 0) / row.length;
+  const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / row.length;
   return [mean, Math.sqrt(variance)];
 }
 

@@ -2,6 +2,7 @@
 
 import { sentenceOf } from "./address.js";
 import { mountBox } from "./box.js";
+import { cardElements } from "./card.js";
 import { make } from "./elements.js";
 import { say } from "./page_words.js";
 import { keyOf, sourceAsItWas } from "./trying.js";
@@ -58,22 +59,21 @@ class Page {
   draw() {
     const { language, model } = this;
     document.documentElement.lang = language;
-    this.head.replaceChildren(make("h1", {}, "headway"), make("button", { type: "button", lang: language === "en" ? "ko" : "en", click: () => this.turn() }, say(language, "other")));
+    this.head.replaceChildren(make("h1", {}, "headway"));
+    this.head.hidden = Boolean(this.record); // the box has a head of its own
     this.tell(...this.told);
     if (model) this.foot.replaceChildren(...this.around(model));
     if (!this.record) return;
-    const { analyses } = model.about;
+    const { analyses, examples } = model.about;
     const measured = analyses.filter((name) => name === "head_importance"); // when the page was made
-    mountBox(this.box, { record: this.record, inspect: this.inspect, analyses, measured, language, address: true });
+    mountBox(this.box, { record: this.record, inspect: this.inspect, analyses, measured, language, examples, turn: () => this.turn(), address: true });
   }
 
-  around({ about: { examples, card, kernel } }) {
+  around({ about: { card, kernel } }) {
     const word = (name) => say(this.language, name);
-    const buttons = examples.map((text) => make("li", {}, make("button", { type: "button", dir: "auto", click: () => this.look({ text }) }, text)));
     return [
-      make("section", {}, make("h2", {}, word("examples")), make("ul", { class: "examples" }, buttons)),
       make("p", { class: "quiet" }, word("offline"), kernel ? null : ` ${word("plain")}`),
-      card ? make("details", {}, make("summary", {}, word("card")), make("pre", { dir: "auto" }, card)) : null,
+      card ? make("details", {}, make("summary", {}, word("card")), make("div", { class: "card", dir: "auto" }, cardElements(card))) : null,
     ].filter((part) => part);
   }
 

@@ -53,11 +53,18 @@ function warning(glass) {
   return line;
 }
 
-function sentenceForm({ record, say, ask, kept }) {
+function sentenceForm({ record, say, ask, kept, examples }) {
   const typed = kept("sentence", { text: null }, true);
   const text = make("textarea", { id: "glass-sentence", rows: 1, dir: "auto", input: () => (typed.text = text.value) });
   text.value = typed.text ?? record.source.original ?? record.source.text;
   const status = make("p", { class: "quiet status", role: "status" });
+  const example = (sentence) => {
+    const take = () => {
+      text.value = typed.text = sentence;
+      form.requestSubmit();
+    };
+    return make("button", { type: "button", dir: "auto", click: take }, visible(sentence));
+  };
   const form = make(
     "form",
     {
@@ -65,10 +72,15 @@ function sentenceForm({ record, say, ask, kept }) {
       submit: (event) => {
         event.preventDefault();
         if (text.value.trim()) ask(text.value, {}, status);
+        else {
+          status.textContent = say("emptySentence");
+          text.focus();
+        }
       },
     },
     make("label", { for: "glass-sentence", class: "unseen" }, say("sentence")),
     make("div", { class: "row" }, text, make("button", { type: "submit", class: "primary", id: "glass-translate" }, say("translate"))),
+    examples.length ? make("p", { class: "examples" }, make("span", { class: "quiet" }, say("examples")), examples.map(example)) : null,
     status,
   );
   text.addEventListener("keydown", (event) => {

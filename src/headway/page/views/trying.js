@@ -29,11 +29,16 @@ async function outcome(glass, edits, status) {
     status.textContent = known ? "" : glass.say("notTried");
     return known;
   }
-  const options = { cases: [edits], arrays: "none" };
+  return (await askCases(glass, [edits], status))?.[0] ?? null;
+}
+
+/** The live model's cases of several edits; null where there is no answer. */
+export async function askCases(glass, cases, status) {
+  const { record } = glass;
+  const options = { cases, arrays: "none" };
   if (record.edits.length) options.edits = record.edits; // so that the score of before is of the translation shown
   if (record.target.given) options.translation = record.target.text;
-  const answer = await glass.request(sourceAsItWas(record), options, status);
-  return answer?.cases[0] ?? null;
+  return (await glass.request(sourceAsItWas(record), options, status))?.cases ?? null;
 }
 
 /** The record's case of these edits; null: none. */

@@ -3,8 +3,10 @@
 import { headColour } from "./colours.js";
 import { columnsFor, make } from "./elements.js";
 import { percent } from "./numbers.js";
-import { editNames, keyOf, knownCase, results } from "./trying.js";
+import { visible } from "./tokens.js";
+import { askCases, editNames, keyOf, knownCase, results } from "./trying.js";
 
+const AT_ONCE = 4; // heads of a request
 const LEAST_FALL = 0.5; // of a logarithm: where no head matters more, none has the strongest colour
 
 /** All heads, each to be switched off; where all were tried, how much each of them matters, that of the largest loss first. */
@@ -19,14 +21,42 @@ export function headsOff(glass) {
     place.show(tried.reduce((best, one) => (one.before.score < best.before.score ? one : best)));
   }
   const falls = (place.kept.falls ??= new Map());
-  const note = ({ edits, before: { score } }) => score === null || falls.set(keyOf(edits.slice(-1)), record.target.score - score);
+  const texts = (place.kept.texts ??= new Map());
+  const note = ({ edits, after, before: { score } }) => {
+    if (score === null) return;
+    falls.set(keyOf(edits.slice(-1)), record.target.score - score);
+    texts.set(keyOf(edits.slice(-1)), after.text);
+  };
   tried.forEach(note);
   const attempt = async (edit) => {
     const found = await place.attempt([...record.edits, edit]);
     if (found) note(found);
     grids.forEach((one) => one.refresh());
   };
+  const status = make("p", { class: "quiet status", role: "status" });
+  const table = make("div", {});
+  const showTable = () => {
+    place.kept.all = true;
+    button.hidden = true;
+    table.replaceChildren(headTable(glass, heads, falls, texts));
+  };
+  const tryAll = async () => {
+    const open = heads.filter((edit) => !falls.has(keyOf([edit])));
+    for (let at = 0; at < open.length && glass.inspect; at += AT_ONCE) {
+      const found = await askCases(glass, open.slice(at, at + AT_ONCE).map((edit) => [...record.edits, edit]), status);
+      if (!found) return;
+      found.forEach(note);
+      grids.forEach((one) => one.refresh());
+      status.textContent = say("triedHeads", { done: Math.min(at + AT_ONCE, open.length), count: open.length });
+    }
+    status.textContent = "";
+    showTable();
+  };
+  const off = new Set(record.edits.map((edit) => keyOf([edit])));
+  const heads = Object.entries(record.attention).flatMap(([kind, about]) => headsOf(kind, about)).filter((edit) => !off.has(keyOf([edit])));
+  const button = make("button", { type: "button", class: "try-all", click: tryAll }, say("tryAll", { count: heads.length }));
   const grids = Object.entries(record.attention).map(([kind, about]) => headGrid(glass, kind, about, falls, attempt));
+  if (place.kept.all) showTable();
   return make(
     "section",
     { class: "card" },
@@ -34,8 +64,27 @@ export function headsOff(glass) {
     make("p", { class: "quiet" }, say(tried.length ? "headsOffTried" : "headsOffText")),
     make("div", { class: "cards" }, grids.map((one) => one.element)),
     make("p", { class: "quiet" }, say("headsOffScale", { share: percent(Math.exp(-LEAST_FALL)) })),
+    button,
+    status,
+    table,
     place.elements,
   );
+}
+
+/** A row for each head: how much is left without it, and what is written then; the largest loss first. */
+function headTable(glass, heads, falls, texts) {
+  const { record, say } = glass;
+  const cell = (tag, text, scope = null) => make(tag, { scope }, text);
+  const known = heads.filter((edit) => falls.has(keyOf([edit]))).toSorted((one, other) => falls.get(keyOf([other])) - falls.get(keyOf([one])));
+  const rows = known.map((edit) => {
+    const text = texts.get(keyOf([edit]));
+    const same = text === record.target.text;
+    const written = same ? make("span", { class: "quiet" }, say("sameText")) : make("bdi", {}, visible(text));
+    return make("tr", {}, cell("th", `${say(`kind_${edit.attention}`)} ${edit.layer + 1}·${edit.head + 1}`, "row"), cell("td", percent(Math.exp(-falls.get(keyOf([edit]))))), cell("td", written));
+  });
+  const names = ["headColumn", "leftColumn", "textColumn"].map((name) => cell("th", say(name), "col"));
+  const table = make("table", { class: "order heads-off" }, make("caption", {}, say("headsTable")), make("thead", {}, make("tr", {}, names)), make("tbody", {}, rows));
+  return make("div", { class: "scroll-table", tabindex: 0, role: "region", "aria-label": say("headsTable") }, table);
 }
 
 /** For each head of a kind of attention the edit that switches it off. */
@@ -49,21 +98,23 @@ function headGrid(glass, kind, about, falls, attempt) {
   const off = new Set(record.edits.map((edit) => keyOf([edit])));
   const heads = headsOf(kind, about).map((edit) => {
     const number = make("span", { class: "change" });
+    const told = make("span", { class: "unseen" });
     const button = make(
       "button",
       { type: "button", class: "head effect", disabled: off.has(keyOf([edit])), click: () => attempt(edit) },
       make("span", {}, `${edit.layer + 1}·${edit.head + 1}`),
       number,
+      told,
     );
     button.style.setProperty("--head", headColour(edit.head));
-    return { edit, button, number };
+    return { edit, button, number, told };
   });
   const refresh = () => {
     const most = Math.max(...falls.values(), LEAST_FALL);
-    for (const { edit, button, number } of heads) {
+    for (const { edit, button, number, told } of heads) {
       const fall = falls.get(keyOf([edit]));
       const [name] = editNames(glass, [edit]);
-      button.setAttribute("aria-label", fall === undefined ? name : `${name}: ${say("isLeft", { share: percent(Math.exp(-fall)) })}`);
+      told.textContent = fall === undefined ? ` ${name}` : ` ${say("isLeft", { share: percent(Math.exp(-fall)) })}. ${name}`;
       button.style.setProperty("--share", Math.max(0, (fall ?? 0) / most).toFixed(3));
       number.textContent = fall === undefined ? "" : `${Math.round(100 * Math.exp(-fall))}%`;
     }

@@ -1,4 +1,4 @@
-"""Clients: a known key, or else an address. What each may ask for in a minute, an hour and a day, and at once."""
+"""Admits clients, known by a key or else an address: limits in a minute, an hour and a day, and at once."""
 
 import hashlib
 import hmac

@@ -1,0 +1,101 @@
+"""Judging and measuring the text of a run without a recipe."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from headway.data.corpus import Pair
+from headway.errors import UserError
+from headway.recipe.choosing import ENDLESS
+from headway.recipe.reading import make_recipe
+from headway.recipe.recipe import Recipe
+from headway.training import own_text
+from headway.training.own_text import RunRequest, judge_sides, measure
+from headway.training.ranks import SingleProcess
+from headway.training.start import start
+
+GERMAN = ["Ein Hund läuft über die grüne Wiese.", "Zwei Männer stehen auf einer Leiter und putzen Fenster."]
+ENGLISH = ["A dog runs across the green meadow.", "Two men are standing on a ladder and cleaning windows."]
+KOREAN = ["개가 푸른 풀밭을 달린다.", "두 남자가 사다리에 서서 창문을 닦는다."]
+
+
+def recipe_for(source: Path, target: Path, *overrides: str) -> Recipe:
+    sides = {"source": str(source), "target": str(target)}
+    return make_recipe({"data": {"train": sides, "valid": sides}}, [*overrides, ENDLESS], "command line")
+
+
+def judged(folder: Path, sources: list[str], targets: list[str], *overrides: str) -> list[str]:
+    """What is told of the text in two files, named `a.en` and `a.ko` or by the overrides."""
+    request = RunRequest(["a.en"], ["a.ko"], [], [], None, None, [], 1.0, fast=False)
+    recipe = recipe_for(folder / "a.en", folder / "a.ko", "data.filters.script=true", *overrides)
+    told: list[str] = []
+    pairs = [Pair(*sides, Path("a.en"), line) for line, sides in enumerate(zip(sources, targets, strict=True))]
+    judge_sides(pairs, recipe.data, request, told.append)
+    return told
+
+
+def test_sides_that_are_exchanged_are_refused_with_both_scripts_and_remedies(tmp_path: Path) -> None:
+    told = (
+        r"a\.en: the filter script drops 20 of 21 pairs, and 1 are left: the source is mostly HANGUL, not LATIN as "
+        r"English is, the target is mostly LATIN, not HANGUL as Korean is; exchange the sides or their languages; "
+        r"to keep such pairs: data\.filters\.script=false"
+    )
+    with pytest.raises(UserError, match=told):
+        judged(tmp_path, [*KOREAN * 10, "1"], [*ENGLISH * 10, "1"])
+    assert judged(tmp_path, ENGLISH, KOREAN) == []
+    dirty = judged(tmp_path, [*ENGLISH, *KOREAN * 4], [*KOREAN, *ENGLISH * 4])  # of which some is left
+    kept = judged(tmp_path, KOREAN, ENGLISH, "data.filters.script=false")
+    assert all(line.startswith("warning: ") for line in (*dirty, *kept))
+
+
+def test_a_side_in_another_script_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"are left: the target is mostly LATIN, not HANGUL as Korean is; exchange"):
+        judged(tmp_path, ENGLISH, GERMAN)
+
+
+def test_another_filter_is_named_with_its_key(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"the filter words drops 2 of 2 .* left; to keep .*: data\.filters\.words=null"
+    ):
+        judged(tmp_path, ENGLISH, KOREAN, "data.filters.words=[100, 200]")
+
+
+def test_languages_of_one_script_are_told_apart_by_lingua(tmp_path: Path) -> None:
+    pytest.importorskip("lingua")
+    languages = "data.source_language=en", "data.target_language=de"
+    [told] = judged(tmp_path, GERMAN, ENGLISH, *languages)
+    assert told == "warning: source and target look like German and English; if so, exchange the sides"
+    assert judged(tmp_path, ENGLISH, GERMAN, *languages) == []
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_time_of_a_step_is_that_of_an_epochs_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """On a device where a place takes longer, the longer its row is, and in text with a few very long sentences."""
+    chance = random.Random(1)
+    lines = [" ".join(chance.choices("abcdefgh", k=chance.choice([6, 8, 10]))) for _ in range(4000)]
+    lines[::100] = [" ".join(chance.choices("abcdefgh", k=400)) for _ in lines[::100]]
+    for name in ("a.de", "a.en"):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    sizes = ("model.preset=tiny", "training.tokens_per_batch=2048", "tokenizer.vocab_size=300", f"training.seed={seed}")
+    recipe = recipe_for(tmp_path / "a.de", tmp_path / "a.en", *sizes)
+    clock = [0.0]
+
+    def seconds_of(step) -> float:
+        return sum(one.places * (100 + one.source_length + one.target_length) for one in step) / 1e6
+
+    def take_step(run, step, log, reporter) -> None:
+        clock[0] += seconds_of(step)
+
+    monkeypatch.setattr(own_text, "take_step", take_step)
+    monkeypatch.setattr(own_text, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    measured = measure(recipe, tmp_path / "measuring")
+    plan = start(recipe, tmp_path / "run", lambda _: None, SingleProcess()).train.plan
+    times = [seconds_of(step) for step in plan.steps(0)]
+    assert max(times) > 3 * min(times)
+    assert measured.seconds_of_step == pytest.approx(sum(times) / len(times), rel=0.05)
