@@ -45,6 +45,12 @@ class ServerProcess:
         lines = Path(self._log.name).read_text(encoding="utf-8").splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
+    def other_lines(self) -> int:
+        """Lines after the first in JSON that aren't, such as those of a traceback."""
+        lines = Path(self._log.name).read_text(encoding="utf-8").splitlines()
+        first = next(number for number, line in enumerate(lines) if line.startswith("{"))
+        return sum(not line.startswith("{") for line in lines[first:])
+
     def stop(self) -> int:
         """Asks it to end, and waits until it has; the exit code."""
         if self.process.poll() is None:
@@ -233,8 +239,8 @@ async def soak(
     server: ServerProcess, texts: list[str], fields: dict[str, Any], warming: float, seconds: float
 ) -> dict[str, Any]:
     """All kinds of requests by 20 clients: single sentences, lists, HTML, long texts, wrong ones, some that are given
-    up. What the server's memory does in these seconds, after those of warming, half of which have the large ones alone.
-    """
+    up. What the server's memory does in these seconds, after those of warming, half of which have the large ones alone;
+    lost: requests that weren't answered in 60 s, or whose connection broke."""
     kinds: list[dict[str, Any]] = [
         {"q": "".join(f"<p>{text} <b>{text}</b></p>" for text in texts[:10]), "format": "html"},
         {"q": " ".join(texts)[:5000]},
@@ -245,9 +251,11 @@ async def soak(
     before: list[int] = []
     after: list[int] = []
     statuses: Counter[int] = Counter()
+    lost = 0
     start = time.perf_counter()
 
     async def work(number: int) -> None:
+        nonlocal lost
         client, chooser = Client(server.port), random.Random(number)
         while (now := time.perf_counter() - start) < warming + seconds:
             kind = (
@@ -256,7 +264,8 @@ async def soak(
             patience = 0.05 if chooser.random() < 0.05 else 60
             try:
                 answer = await asyncio.wait_for(client.post("/translate", {**fields, **kind}), patience)
-            except TimeoutError:
+            except (OSError, TimeoutError):  # which isn't lost if it was given up
+                lost += patience == 60
                 continue
             statuses[answer.status] += 1
             if answer.status in (429, 503):
@@ -273,6 +282,8 @@ async def soak(
     return {
         "seconds": seconds,
         "statuses": dict(statuses),
+        "lost": lost,
+        "memory, MB": [round(one / 1e6) for one in after[:: max(1, len(after) // 20)]],
         "memory when warm, MB": round(warm / 1e6),
         "growth after, MB": round((statistics.median(after[-10:]) - warm) / 1e6, 1),
     }

@@ -17,7 +17,7 @@ from headway.errors import UserError
 from headway.serving.pairs import Pairs
 from headway.serving.service import Service
 from headway.serving.settings import Settings
-from headway.threads import usable_cores, use_threads
+from headway.threads import usable_cores, usable_memory, use_threads
 from headway.training.processes import Interrupted
 from headway.translator import Translator
 from tests.serving.conftest import CopyingTranslator
@@ -49,6 +49,26 @@ def machine(tmp_path, monkeypatch):
         return tmp_path
 
     return make
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "mount", "files", "most"),
+    [
+        ("0::/app\n", v2(), {"sys/fs/cgroup/app/memory.max": "500000\n"}, 500_000),
+        ("0::/app\n", v2(), {"sys/fs/cgroup/app/memory.max": "max\n", "sys/fs/cgroup/memory.max": "7000\n"}, 7000),
+        ("0::/app\n", v2(), {"sys/fs/cgroup/app/memory.max": "max\n"}, 4096 * 1000),
+        ("0::/app\n", v2(), {"sys/fs/cgroup/app/memory.max": f"{2**60}\n"}, 4096 * 1000),
+        (
+            "4:memory:/app\n",
+            v1(point="/sys/fs/cgroup/memory", controllers="memory"),
+            {"sys/fs/cgroup/memory/app/memory.limit_in_bytes": "9000\n"},
+            9000,
+        ),
+    ],
+)
+def test_the_memory_is_the_least_of_machine_and_cgroups(machine, monkeypatch, cgroup, mount, files, most):
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__)
+    assert usable_memory(machine(cgroup, mount, files)) == most
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """What do attackers cost the other clients of `headway serve`?
 
     python benchmarks/attacks MODEL SOURCE [--only NAME ...] [--seconds 20] [--keys] [--caddy] [--json FILE]
+    python benchmarks/attacks MODEL SOURCE --soak MINUTES    all attacks at once, beside ordinary clients
+    python benchmarks/attacks MODEL SOURCE --prices          the server's processor time for each unit, of dear requests
 
 A victim at 127.0.0.1 asks for a sentence every 0.2 s, first alone, then beside an attacker at 127.0.0.2, which is a
 process of its own. For each attack: the victim's requests that were answered, and those that were answered within three
@@ -27,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from load import Client, ServerProcess
+from load import Client, ServerProcess, measure, soak
 from machine import versions
 
 VICTIM, ATTACKER = "127.0.0.1", "127.0.0.2"
@@ -159,6 +161,7 @@ ATTACKS: dict[str, tuple[Callable[[Attack], Coroutine[Any, Any, None]], int]] = 
 async def attacking(name: str, attack: Attack) -> None:
     """Until the process is ended."""
     once, count = ATTACKS[name]
+    print("attacking", flush=True)
 
     async def again() -> None:
         while True:
@@ -213,52 +216,146 @@ def behind_caddy(port: int) -> Iterator[int]:
 
 
 def processor_seconds(process: int) -> float:
-    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    """Of all its threads, and its children that have ended."""
+    times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def running(options: argparse.Namespace, *more: object) -> Iterator[tuple[ServerProcess, int, dict[str, Any]]]:
+    """A server of its own, the port to ask at, and its languages."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (folder / "keys.txt").write_text(f"victim {LIMITS}\nattacker {LIMITS}\n")
+        more += ("--api-keys", folder / "keys.txt") if options.keys else ()
+        more += ("--trusted-proxy", VICTIM) if options.caddy else ()
+        server = stack.enter_context(ServerProcess(options.model, "--cache", 0, "--allowed-host", VICTIM, *more))
+        port = stack.enter_context(behind_caddy(server.port)) if options.caddy else server.port
+        known = asyncio.run(Client(port).get("/languages")).json
+        source = next(one["code"] for one in known if len(one["targets"]) > 1)
+        target = next(code for one in known if one["code"] == source for code in one["targets"] if code != source)
+        yield server, port, {"source": source, "target": target}
+
+
+@contextmanager
+def attacked(names: list[str], port: int, fields: dict[str, Any], options: argparse.Namespace) -> Iterator[None]:
+    """Each of the attacks in a process of its own."""
+    key = "attacker" if options.keys else ""
+    commands = [[sys.executable, __file__, "--attack", name, str(port), json.dumps(fields), key] for name in names]
+    attackers = [subprocess.Popen(one, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for one in commands]
+    try:
+        for attacker in attackers:
+            assert attacker.stdout is not None
+            assert attacker.stdout.readline(), "an attacker has ended"
+        time.sleep(2)
+        yield
+    finally:
+        for attacker in attackers:
+            attacker.kill()
+            attacker.wait()
 
 
 def measured(name: str, options: argparse.Namespace, texts: list[str]) -> dict[str, Any]:
     """One attack on a server of its own."""
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        (folder / "keys.txt").write_text(f"victim {LIMITS}\nattacker {LIMITS}\n")
-        more: list[object] = ["--api-keys", folder / "keys.txt"] if options.keys else []
-        more += ["--trusted-proxy", VICTIM] if options.caddy else []
-        server = stack.enter_context(ServerProcess(options.model, "--cache", 0, "--allowed-host", VICTIM, *more))
-        port = stack.enter_context(behind_caddy(server.port)) if options.caddy else server.port
-        client = Client(port)
-        known = asyncio.run(client.get("/languages")).json
-        source = next(one["code"] for one in known if len(one["targets"]) > 1)
-        target = next(code for one in known if one["code"] == source for code in one["targets"] if code != source)
-        fields = {"source": source, "target": target}
+    with running(options) as (server, port, fields):
         own = {**fields, "api_key": "victim"} if options.keys else fields
-        asyncio.run(ask_as_victim(port, texts, own, 3))  # to warm up
+        asyncio.run(ask_as_victim(port, texts, own, min(3, options.seconds)))  # to warm up
         quiet = asyncio.run(ask_as_victim(port, texts, own, options.seconds))
-        usual = statistics.quantiles(quiet, n=20)[-1]
         server.forget_peak()
-        before, worked = server.memory, processor_seconds(server.process.pid)
-        key = "attacker" if options.keys else ""
-        command = [sys.executable, __file__, "--attack", name, str(port), json.dumps(fields), key]
-        attacker = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        try:
-            time.sleep(2)
+        before, worked, began = server.memory, processor_seconds(server.process.pid), time.perf_counter()
+        with attacked([name], port, fields, options):
             beside = asyncio.run(ask_as_victim(port, texts, own, options.seconds))
-        finally:
-            attacker.kill()
-            attacker.wait()
-        answered = [one for one in beside if one != float("inf")]
-        lines = [line for line in server.log() if "error" in line]
-        return {
-            "attack": name,
-            "quiet, ms": round(1000 * statistics.median(quiet), 1),
-            "quiet, 95%, ms": round(1000 * usual, 1),
-            "beside it, ms": round(1000 * statistics.median(answered), 1) if answered else None,
-            "answered": round(len(answered) / len(beside), 3),
-            "answered in time": round(sum(one <= 3 * usual for one in beside) / len(beside), 3),
-            "memory, MB": round((server.peak - before) / 1e6),
-            "processor time": round((processor_seconds(server.process.pid) - worked) / (options.seconds + 2), 2),
-            "errors": len(lines),
-        }
+            spent = processor_seconds(server.process.pid) - worked
+            return {
+                "attack": name,
+                **shares(quiet, beside),
+                "memory, MB": round((server.peak - before) / 1e6),
+                "processor time": round(spent / (time.perf_counter() - began), 2),
+                "errors": sum("error" in line for line in server.log()),
+            }
+
+
+def shares(quiet: list[float], beside: list[float]) -> dict[str, Any]:
+    """What a victim got when it was alone, and beside an attacker. Both: seconds of each request, infinite if it wasn't
+    answered."""
+    usual = statistics.quantiles(quiet, n=20)[-1]
+    answered = [one for one in beside if one != float("inf")]
+    return {
+        "quiet, ms": round(1000 * statistics.median(quiet), 1),
+        "quiet, 95%, ms": round(1000 * usual, 1),
+        "beside it, ms": round(1000 * statistics.median(answered), 1) if answered else None,
+        "answered": round(len(answered) / len(beside), 3),
+        "answered in time": round(sum(one <= 3 * usual for one in answered) / len(beside), 3),
+    }
+
+
+def all_at_once(options: argparse.Namespace, texts: list[str]) -> dict[str, Any]:
+    """All attacks together beside 20 ordinary clients, for --soak minutes after a tenth of them to warm up."""
+    with running(options) as (server, port, fields), attacked(options.only, port, fields, options):
+        own = {**fields, "api_key": "victim"} if options.keys else fields
+        seconds = 60 * options.soak
+        found = asyncio.run(soak(server, texts[:400], own, seconds / 10, seconds))
+        lines = server.log()
+        errors = [line for line in lines if line.get("level") == "error"]
+        return {**found, "errors": len(errors), "lines that are no JSON": server.other_lines(), "log lines": len(lines)}
+
+
+def dear_requests(texts: list[str]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Requests that take much for their size: path and fields of each."""
+    from headway.insight.analyses import names_by_sentence
+
+    text, wide = " ".join(texts)[:5000], {"beam_size": 16}
+    lines = "\n".join(chr(97 + n % 26) + chr(97 + n // 26 % 26) for n in range(300))
+    letters = " ".join(chr(97 + n % 26) for n in range(100))
+    tags = "".join(f"<i>{word}</i> " for word in text.split()[:250])
+    return {
+        "a sentence": ("/translate", {"q": texts[0]}),
+        "a text": ("/translate", {"q": text}),
+        "a wide beam": ("/translate", {"q": text, **wide}),
+        "alternatives": ("/translate", {"q": text[:1000], "alternatives": 15}),
+        "tags": ("/translate", {"q": tags, "format": "html"}),
+        "empty tags": ("/translate", {"q": "<b></b><br>" * 450, "format": "html"}),
+        "a glossary": ("/translate", {"q": text[:500], "glossary": dict.fromkeys(set(text[:500].split()), "x")}),
+        "placeholders": ("/translate", {"q": " ".join(f"{{n{n}}} {word}" for n, word in enumerate(text.split()[:40]))}),
+        "letters": ("/translate", {"q": letters, **wide}),
+        "short lines": ("/translate", {"q": lines}),
+        "short lines, a wide beam": ("/translate", {"q": lines, **wide}),
+        "a list of short texts": ("/translate", {"q": lines.split("\n")[:32], **wide}),
+        "an unknown script": ("/translate", {"q": "\u4f60\u597d\u4e16\u754c" * 60}),
+        "detect": ("/detect", {"q": [text] * 32}),
+        "align": ("/align", {"q": texts[:32], "translation": texts[:32]}),
+        "align long texts": ("/align", {"q": [text[:1000]] * 8, "translation": [text[:1000]] * 8}),
+        "inspect": ("/inspect", {"q": text[:150], "arrays": "none"}),
+        **{
+            f"inspect, {name}": ("/inspect", {"q": text[:100], "arrays": "none", "analyses": [name]})
+            for name in (*names_by_sentence(), "head_importance")
+        },
+        "inspect, order": ("/inspect", {"q": text[:150], "arrays": "none", "order": True}),
+        "inspect, all arrays": ("/inspect", {"q": text[:300]}),
+    }
+
+
+def prices(options: argparse.Namespace, texts: list[str]) -> list[dict[str, Any]]:
+    """Processor time of the server for each unit that a request counts as."""
+    rows = []
+    with running(options, "--timeout", 600) as (server, port, fields):
+        own = {**fields, "api_key": "victim"} if options.keys else fields
+
+        async def ask(path: str, asked: dict[str, Any]) -> tuple[int, float, float]:
+            client = Client(port)
+            answer = await client.post(path, {**own, **asked})
+            page = (await client.get("/metrics")).body.decode()
+            client.close()
+            return answer.status, measure(page, "headway_units_total"), processor_seconds(server.process.pid)
+
+        for name, (path, asked) in dear_requests(texts).items():
+            _, units, seconds = asyncio.run(ask("/detect", {"q": "a"}))
+            status, units_after, seconds_after = asyncio.run(ask(path, asked))
+            spent, charged = seconds_after - seconds, round(units_after - units) - 1  # one is for the metrics
+            row = {"request": name, "status": status, "units": charged, "processor, s": round(spent, 2)}
+            rows.append({**row, "seconds a unit": round(spent / charged, 3)})
+            print(json.dumps(rows[-1]), flush=True)
+    return rows
 
 
 def main() -> None:
@@ -273,12 +370,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--keys", action="store_true")
     parser.add_argument("--caddy", action="store_true")
+    parser.add_argument("--soak", type=float, default=0, help="minutes of all attacks at once, beside ordinary clients")
+    parser.add_argument("--prices", action="store_true", help="processor time of a unit, of dear requests; no attack")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     texts = [line for line in options.source.read_text(encoding="utf-8").split("\n") if line.strip()]
-    rows = []
-    for name in options.only:
-        rows.append(measured(name, options, texts))
+    rows: list[dict[str, Any]] = []
+    if options.prices:
+        rows = prices(options, texts)
+    for one in () if options.prices else ["soak"] if options.soak else options.only:
+        rows.append(all_at_once(options, texts) if options.soak else measured(one, options, texts))
         print(json.dumps(rows[-1]), flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps({**versions(), "rows": rows}, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,5 @@
-"""The number of threads that a command uses: the cores that the process may have, unless the user says otherwise.
+"""The number of threads that a command uses: the cores that the process may have, unless the user says otherwise. Also
+the memory that it may have.
 
 torch follows only the affinity. The CPU limit of a container is a quota of its cgroup: threads in excess of it use it
 up early in each period, and then all of them stand still until the next period.
@@ -76,22 +77,34 @@ def current_threads() -> int:
 def usable_cores(root: Path = Path("/")) -> int:
     """Cores that affinity and the quotas of cgroups leave to this process, rounded up. root: of the file system."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return math.ceil(min([cores, *map(_quota, _cgroups(root))]))
+    return math.ceil(min([cores, *map(_quota, _cgroups(root, "cpu"))]))
 
 
-def _cgroups(root: Path) -> Iterator[Path]:
+def usable_memory(root: Path = Path("/")) -> float:
+    """Bytes of memory that the machine and the limits of cgroups leave to this process; infinite if unknown. root: as
+    of `usable_cores`."""
+    found = [math.inf]
+    with suppress(AttributeError, OSError, ValueError):  # Windows
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for cgroup in _cgroups(root, "memory"):
+        lines = _lines(cgroup / "memory.max") or _lines(cgroup / "memory.limit_in_bytes")
+        found += [int(line) for line in lines if line.isdecimal()]  # "max": no limit
+    return min(found)
+
+
+def _cgroups(root: Path, controller: str) -> Iterator[Path]:
     """The folders of the cgroups that may limit this process: its own, and those around it as far as they are mounted
-    (cgroups(7), proc_pid_mountinfo(5))."""
+    (cgroups(7), proc_pid_mountinfo(5)). controller: `cpu` or `memory`, of version 1."""
     paths = {}  # by controller; version 2 has a single path, without a name
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         paths.update(dict.fromkeys(controllers.split(","), PurePosixPath(path)))
     for line in _lines(root / "proc/self/mountinfo"):
         mount, _, system = line.partition(" - ")
-        controller = {"cgroup": "cpu", "cgroup2": ""}.get(system.split()[0])
-        if controller not in paths:
+        name = {"cgroup": controller, "cgroup2": ""}.get(system.split()[0])
+        if name not in paths:
             continue  # other controllers of version 1 stay in: where they are mounted there are no quotas
-        path, (top, point) = paths[controller], mount.split()[3:5]  # the cgroup that is mounted, and where
+        path, (top, point) = paths[name], mount.split()[3:5]  # the cgroup that is mounted, and where
         # a container may mount its own cgroup, of which the process knows another path
         inside = path.relative_to(top) if path.is_relative_to(top) else PurePosixPath()
         for cgroup in (inside, *inside.parents):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from headway.serving.batcher import CHARACTERS_PER_BATCH, FEWEST_TO_SHARE, PATIENCE, SHARES, Batcher, QueueFullError
+from headway.serving.batcher import FEWEST_TO_SHARE, PATIENCE, SHARES, WORK_PER_BATCH, Batcher, QueueFullError
 from tests.serving.conftest import until
 from tests.serving.virtual_time import run_in_virtual_time
 
@@ -201,14 +201,15 @@ def test_the_oldest_goes_first_with_those_of_its_length():
     assert [sorted(map(len, texts)) for _, texts in model.calls[1:]] == [[4, 5, 5, 6], [90, 91, 92, 93]]
 
 
-def test_a_call_is_bounded_in_characters():
+def test_a_call_is_bounded_in_work():
     model = Model()
     texts = [f"{number}" + "w" * 1000 for number in range(30)]
     for weight in (1, 5):
         model.calls.clear()
-        run(model, lambda batcher: ask(batcher, texts), workers=1, batch_size=100, weight=lambda _, w=weight: w)
+        options = {"workers": 1, "batch_size": 100, "work_of": lambda _, text, weight=weight: weight * len(text)}
+        run(model, lambda batcher: ask(batcher, texts), **options)
         largest = max(sum(map(len, call)) for _, call in model.calls)
-        assert 0.8 * CHARACTERS_PER_BATCH < weight * largest <= CHARACTERS_PER_BATCH
+        assert 0.8 * WORK_PER_BATCH < weight * largest <= WORK_PER_BATCH
 
 
 def test_one_failing_text_fails_its_request_alone():

@@ -13,7 +13,7 @@ from benchmarks.load import measure
 
 from headway.errors import UserError
 from headway.serving import service as service_module
-from headway.serving.admission import BODIES_OF_AN_ADDRESS, Rates, parse_limits
+from headway.serving.admission import BODIES_OF_A_CLIENT, Rates, parse_limits
 from headway.serving.logs import JsonLines, LogWriter
 from headway.serving.pairs import Pairs
 from headway.serving.service import MOST_CALLS, MOST_OF_A_CLIENT, LatestCache
@@ -162,6 +162,28 @@ def test_a_request_is_charged_by_its_work(serve):
     assert ask(q="a").status_code == 429
     dear = serve(rate_limit=((60, 10),)).post("/translate", json={**GOOD, "q": "a" * 1000, "alternatives": 15})
     assert (dear.status_code, "16 units, the limit is 10 a minute" in dear.json()["error"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "units"),
+    [
+        ("/translate", {"q": "a"}, 1),
+        ("/translate", {"q": "\n".join("a" * 100), "beam_size": 10}, 22),  # 199 characters and 99 ends of lines
+        ("/translate", {"q": "<br>a" * 100, "format": "html", "beam_size": 10}, 25),
+        ("/translate", {"q": "a" * 1000, "glossary": {"b": "c"}}, 17),  # the places of a beam for 16 terms
+        ("/detect", {"q": ["a" * 5000] * 5}, 3),
+        ("/align", {"q": ["a"] * 3, "translation": ["a"] * 3}, 3),
+        ("/align", {"q": "a" * 150, "translation": "a" * 150}, 2),
+        ("/inspect", {"q": "a", "analyses": ["erasure"], "order": True}, 6),
+        ("/inspect", {"q": "a", "analyses": ["contributions", {"kind": "faithfulness"}]}, 6),
+    ],
+)
+def test_what_takes_more_counts_as_more(serve, path, fields, units):
+    server = serve(rate_limit=((60, 100),), cache_size=0)
+    direction = {"source": "de", "target": "en"} if path != "/detect" else {}
+    answer = server.post(path, json={**direction, **fields})
+    assert answer.status_code == 200, answer.text
+    assert measure(server.service.metrics.page().decode(), "headway_units_total") == units
 
 
 def test_a_key_has_limits_of_its_own(serve):
@@ -639,12 +661,21 @@ def test_a_client_has_no_more_than_its_share_of_the_places(serve):
     assert other == 200
 
 
-def test_a_body_that_is_under_way_holds_no_place(serve):
-    """Nor may one address send more than some at once; others are received meanwhile."""
-    server = serve(max_requests=1, body_timeout=5.0)
+@pytest.mark.parametrize(
+    ("slow", "other"),
+    [
+        ([at(1)["headers"]], at(2)["headers"]),
+        ([{"authorization": "Bearer secret-one"}], {"authorization": "Bearer Geheim-zwei"}),
+        ([{"authorization": f"Bearer forged-{n}"} for n in range(3)], {"authorization": "Bearer Geheim-zwei"}),
+    ],
+    ids=["addresses", "keys behind one address", "forged keys, which count for their address"],
+)
+def test_a_body_that_is_under_way_holds_no_place(serve, slow, other):
+    """Nor may one client send more than some at once; others are received meanwhile."""
+    server = serve(max_requests=1, body_timeout=5.0, api_keys=dict.fromkeys(KEYS if "authorization" in other else ()))
     end = asyncio.Event()
 
-    async def slow():
+    async def body():
         yield b'{"q": '
         await end.wait()
         yield b'"a", "source": "de", "target": "en"}'
@@ -653,19 +684,19 @@ def test_a_body_that_is_under_way_holds_no_place(serve):
         json_ = {"content-type": "application/json"}
         async with server.client() as client:
             sent = [
-                asyncio.create_task(client.post("/detect", content=slow(), headers={**json_, **at(1)["headers"]}))
-                for _ in range(BODIES_OF_AN_ADDRESS + 3)
+                asyncio.create_task(client.post("/detect", content=body(), headers={**json_, **slow[n % len(slow)]}))
+                for n in range(BODIES_OF_A_CLIENT + 3)
             ]
             await until(lambda: sum(one.done() for one in sent) == 3)
             assert gauge(server) == 0
-            other = await client.post("/translate", json=GOOD, **at(2))
+            answer = await client.post("/translate", json=GOOD, headers=other)
             end.set()
-            return other, await asyncio.gather(*sent)
+            return answer, await asyncio.gather(*sent)
 
-    other, answers = asyncio.run(running())
-    assert other.status_code == 200
+    answer, answers = asyncio.run(running())
+    assert answer.status_code == 200
     assert sum(one.status_code == 429 for one in answers) >= 3
-    assert {one.headers.get("connection") for one in answers if "from this address" in one.text} == {"close"}
+    assert {one.headers.get("connection") for one in answers if "of your requests" in one.text} == {"close"}
 
 
 def test_a_request_of_too_many_sentences_says_how_many_may_be(serve):

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -221,6 +222,38 @@ def test_an_answer_is_right_if_the_truth_rounds_to_it(answer, truth, good):
 def test_serving(trained, corpus):
     few = ["--seconds", "1", "--only", "steady", "lists"]
     assert "sentences/s" in benchmark("serving", trained, corpus.file("test.src"), *few)
+
+
+def test_attacks(trained, corpus, tmp_path):
+    """The victim is answered whatever the attacker does."""
+    found, names = tmp_path / "found.json", ["slow_bodies", "short_lines"]
+    few = ["--only", *names, "--seconds", "3", "--json", found]
+    command = [sys.executable, ROOT / "benchmarks" / "attacks", trained, corpus.file("test.src"), *few]
+    subprocess.run([*map(str, command)], check=True, cwd=ROOT, timeout=300, capture_output=True)
+    rows = json.loads(found.read_text())["rows"]
+    assert [row["attack"] for row in rows] == names
+    for row in rows:
+        assert row["answered"] == 1
+        assert 0 <= row["answered in time"] <= 1
+        assert row["quiet, 95%, ms"] > 0
+        assert row["beside it, ms"] > 0
+        assert row["errors"] == 0
+
+
+@pytest.mark.parametrize(
+    ("beside", "answered", "in_time", "middle"),
+    [
+        ([0.1] * 10, 1.0, 1.0, 100.0),
+        ([0.1, 0.2, 0.5, float("inf")], 0.75, 0.5, 200.0),
+        ([float("inf")] * 4, 0.0, 0.0, None),
+    ],
+)
+def test_shares_of_a_victim(beside, answered, in_time, middle):
+    """In time is three times of what 95% took when nobody attacked: 0.1 s each."""
+    attacks = runpy.run_path(str(ROOT / "benchmarks" / "attacks"), run_name="attacks")
+    found = attacks["shares"]([0.1] * 20, beside)
+    assert (found["answered"], found["answered in time"], found["beside it, ms"]) == (answered, in_time, middle)
+    assert found["quiet, ms"] == found["quiet, 95%, ms"] == 100.0
 
 
 def test_web(trained, corpus):

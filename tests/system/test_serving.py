@@ -194,6 +194,9 @@ HOSTILE = {
     "another host": b"GET /languages HTTP/1.1\r\nHost: evil.example\r\n\r\n",
     "a header that is folded": b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\x00\r\n\r\n",
     "a space before the colon": b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length : 5\r\n\r\n" + GOOD,
+    "a name with a space": b"GET /health HTTP/1.1\r\nHost: localhost\r\nX Y: a\r\n\r\n",
+    "no target": b"GET HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "lines that end in nothing": b"GET /health HTTP/1.1\rHost: localhost\r\r" + b"\r\n\r\n",
     "two slashes": HEAD.replace(b"/translate", b"//translate") + b"Content-Length: %d\r\n\r\n" % len(GOOD) + GOOD,
 }
 
@@ -224,6 +227,39 @@ def test_hostile_requests_are_refused_and_the_next_is_served(server, name):
         assert re.match(rb"HTTP/1.1 4\d\d ", head), answer[:200]
         assert set(json.loads(body)) == {"error"}
     assert ask(server, "/translate", {"q": "ant", **FIELDS})[0] == 200
+
+
+def test_refusals_of_the_parser_are_counted_and_logged(server):
+    """What h11 refuses gets an answer in JSON, a line in the log and a place in the metrics."""
+    refused = 'headway_requests_total{route="other",status="400"}'
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nbad header\r\n\r\n")
+        head, _, body = whole_answer(connection).partition(b"\r\n\r\n")
+        assert connection.recv(100) == b"", "it is closed"
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(body) == {"error": "this is no HTTP request"}
+    before = gauge(server, refused)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(b"\x00\x01\r\n\r\n")
+        whole_answer(connection)
+    assert gauge(server, refused) == before + 1
+    lines = [line for line in server.log() if line.get("reason") == "no HTTP"]
+    assert lines
+    assert {line["status"] for line in lines} == {400}
+
+
+@pytest.mark.parametrize("given", [b"bytes=x", b"bytes=", b"bytes=0-1", b"bytes=5-1,-", b"lines=1-2", b"\xff" * 50])
+def test_a_range_changes_nothing(server, given):
+    """Neither on the page, whose files could be sent in parts, nor elsewhere."""
+    for path in (b"/", b"/page/docs.html", b"/health"):
+        request = b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\n"
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            connection.sendall(request + b"Range: " + given + b"\r\n\r\n")
+            head, _, body = whole_answer(connection).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 "), (path, head)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            connection.sendall(request + b"\r\n")
+            assert whole_answer(connection).partition(b"\r\n\r\n")[2] == body
 
 
 def test_keys_hold_against_odd_requests(guarded):
@@ -362,6 +398,26 @@ def test_sigterm_before_it_listens_ends_it_at_once(trained, tmp_path):
     with subprocess.Popen(command) as process, keys.open("w"):  # it waits for its keys
         process.send_signal(signal.SIGTERM)
         assert process.wait(5) == 0
+
+
+def test_a_full_disk_at_the_start_ends_nothing(trained):
+    """Neither the lines of the command nor the log can be written."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "headway", "serve", trained, "--port", str(port)]
+    with open("/dev/full", "w") as full, subprocess.Popen(command, stdout=full, stderr=full) as process:
+        server, deadline = SimpleNamespace(port=port), time.perf_counter() + 60
+        while True:
+            try:
+                assert ask(server, "/translate", {"q": "ant", **FIELDS})[0] == 200
+                break
+            except OSError:
+                assert process.poll() is None
+                assert time.perf_counter() < deadline
+                time.sleep(0.1)
+        assert gauge(server, "headway_dropped_log_lines_total") >= 1
+        process.terminate()
+        assert process.wait(30) == 0
 
 
 STUCK = """

@@ -92,6 +92,7 @@ def serve(
     except ImportError as error:
         raise UserError(f"{error.name} is not installed: pip install 'headway[serve]'") from None
     from headway.serving.admission import parse_limits
+    from headway.serving.memory import check_memory
     from headway.serving.pairs import Pairs
     from headway.serving.service import Service
 
@@ -112,6 +113,7 @@ def serve(
     for pair in pairs.values():
         tell(f"headway: {pair.source} -> {pair.target} is loaded")
     service = Service(pairs, settings)
+    tell(f"headway: {check_memory(loaded, settings, service.workers)}")
     service.warm_up()
     run(service, taken, proxies)
 

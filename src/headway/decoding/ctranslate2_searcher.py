@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from headway.decoding import Hypothesis, SearchOptions
-from headway.decoding.by_length import TOKENS_PER_BATCH, search_batches
+from headway.decoding.by_length import batches_by_length, search_batches
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import ModelPieces, load_ctranslate2
 from headway.decoding.options import ABILITIES
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 SENTENCES_PER_BATCH, ACCELERATOR_SENTENCES = 32, 64
 """Maximum batch sizes on CPU and elsewhere."""
+LOGITS_PER_BATCH = 2**24
+"""Maximum number of logits of a batch that is scored, padding counted: all are in memory at once."""
 SHORT = 16
 """Sources with fewer tokens have batches of their own: with AVX-512, oneDNN has another kernel for the attention in
 such batches, padding counted, and int8 would round its sums to other numbers."""
@@ -64,7 +67,7 @@ class CTranslate2Searcher:
                 inter_threads=threads if kind == "cpu" else 1,
             )
         self._pieces = ModelPieces(model)
-        self._longest = model.config.max_length
+        self._longest, self._target_vocabulary = model.config.max_length, model.config.target_vocab_size
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
         self._most = SENTENCES_PER_BATCH if kind == "cpu" else ACCELERATOR_SENTENCES
@@ -103,16 +106,23 @@ class CTranslate2Searcher:
         self._is_stopped = True
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
-        if not sources:
-            return []
-        results = self._engine.score_batch(
-            self._source_pieces(sources),
-            self._target_pieces(targets),
-            max_batch_size=TOKENS_PER_BATCH,
-            batch_type="tokens",
-            max_input_length=0,
+        most, scores = LOGITS_PER_BATCH // self._target_vocabulary, [0.0] * len(sources)
+        lengths = [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)]
+        batches = batches_by_length(
+            range(len(sources)), lambda i: (lengths[i],), lambda count, longest: count * longest[0] <= most
         )
-        return [sum(result.log_probs) for result in results]
+        running = [
+            self._engine.score_batch(
+                self._source_pieces([sources[i] for i in batch]),
+                self._target_pieces([targets[i] for i in batch]),
+                asynchronous=True,
+                max_input_length=0,
+            )
+            for batch in batches
+        ]
+        for i, future in zip(chain(*batches), chain(*running), strict=True):
+            scores[i] = sum(future.result().log_probs)
+        return scores
 
     def _found(
         self,

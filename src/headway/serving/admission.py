@@ -21,7 +21,7 @@ from headway.serving.settings import Limits, Settings
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
 MOST_KNOWN = 100_000  # clients whose units are remembered; then the oldest are forgotten
 SHARES = 4  # a client has at most 1/SHARES of the places for requests
-MOST_BODIES, BODIES_OF_AN_ADDRESS = 512, 32  # that are being received: of all, and of one address
+MOST_BODIES, BODIES_OF_A_CLIENT = 512, 32  # that are being received: of all, and of one client
 RETRY_AFTER = 2  # seconds until a refused client may try again
 
 
@@ -48,11 +48,12 @@ def parse_limits(text: str) -> Limits:
 class Clients:
     """Knows clients by their keys and addresses, and charges them."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: Settings, on_charge: Callable[[int], None]) -> None:
+        """on_charge: called with the units that a client is charged with."""
         self._keys = {_digest(key): limits for key, limits in settings.api_keys.items()}
         self._metrics_key = _digest(settings.metrics_key) if settings.metrics_key else None
         self._limits, self._most = settings.rate_limit, settings.max_requests
-        self._rates = Rates(clock)
+        self._rates, self._on_charge = Rates(), on_charge
         self._places: Counter[str] = Counter()
         self._bodies: Counter[str] = Counter()
         self._salt = secrets.token_bytes()
@@ -65,14 +66,9 @@ class Clients:
     def admit(self, request: HTTPConnection, key: object = None) -> Client:
         """The client, charged with one unit. Raises HTTPException 429 over its limits, 403 without a known key, in body
         or head, if one is needed."""
-        digests = [_digest(key if isinstance(key, str) else ""), _digest(_bearer(request))]
-        # Each is compared with all keys, in constant time.
-        known = next((one for one in digests if sum(hmac.compare_digest(one, key) for key in self._keys)), None)
-        if known is None:
-            client = Client(f"address {address_of(request)}", self._limits)
-        else:
-            limits = self._keys[known]
-            client = Client(f"key {known.hex()}", self._limits if limits is None else limits)
+        known = self._known(request, key)
+        limits = None if known is None else self._keys[known]
+        client = Client(_name(request, known), self._limits if limits is None else limits)
         label = hmac.digest(self._salt, client.name.encode(), "sha256").hex()[:12]
         request.scope.setdefault("state", {})["client"] = label  # for the log, which tells clients apart and no more
         self.charge(client, 1)
@@ -96,17 +92,24 @@ class Clients:
                 raise UserError(f"the request counts as {units:,} units, the limit is {most:,} a {period}; send less")
         if (wait := self._rates.wait(client.name, units - paid, client.limits)) > 0:
             raise HTTPException(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
+        self._on_charge(units - paid)
+
+    def _known(self, request: HTTPConnection, key: object = "") -> bytes | None:
+        """The digest of the known key in body or head; each is compared with all keys, in constant time."""
+        digests = [_digest(key if isinstance(key, str) else ""), _digest(_bearer(request))]
+        return next((one for one in digests if sum(hmac.compare_digest(one, key) for key in self._keys)), None)
 
     @contextmanager
     def receiving(self, request: HTTPConnection) -> Iterator[None]:
-        """While a body is received. Raises HTTPException 429 if the address sends too many at once, 503 if all do."""
-        address = address_of(request)
+        """While a body is received. It counts for a known key in the head, so that clients behind one address have
+        places of their own, else for the address. Raises HTTPException 429 if too many count so, 503 if all do."""
+        client = _name(request, self._known(request))
         free = MOST_BODIES - self._bodies.total()
         if free <= 0:
             raise busy(close=True)
-        if self._bodies[address] >= min(BODIES_OF_AN_ADDRESS, free):
-            raise HTTPException(429, "too many requests are being sent from this address", refusal(close=True))
-        with _counted(self._bodies, address):
+        if self._bodies[client] >= min(BODIES_OF_A_CLIENT, free):
+            raise HTTPException(429, "too many of your requests are being sent at once", refusal(close=True))
+        with _counted(self._bodies, client):
             yield
 
     @contextmanager
@@ -179,9 +182,11 @@ def busy(message: str = "the server is busy", *, close: bool = False) -> HTTPExc
     return HTTPException(503, message, refusal(close=close))
 
 
-def address_of(request: HTTPConnection) -> str:
-    """The `network_of` the client."""
-    return network_of(request.client.host if request.client else "")
+def _name(request: HTTPConnection, known: bytes | None) -> str:
+    """The name of the client with the known key, or else of the address."""
+    if known is not None:
+        return f"key {known.hex()}"
+    return f"address {network_of(request.client.host if request.client else '')}"
 
 
 def network_of(address: str) -> str:

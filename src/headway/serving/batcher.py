@@ -3,7 +3,7 @@
 Sentences wait in groups of the same options, each text once. When a worker is free, the sentence whose turn it is goes,
 with those of its group most like it in length: a worker's fair part of all that wait and run. Clients that were just
 answered are likely to ask again, so an idle worker waits a moment until its part is complete. Clients take turns by the
-characters that they were served, and the requests of a client by sentences; no client has more than its share of the
+work that was done for them, and the requests of a client by sentences; no client has more than its share of the
 places, however many requests it sends, nor all workers while others ask, too. Only the calls of the model run in
 threads, everything else on the event loop.
 """
@@ -21,13 +21,13 @@ from typing import Generic, TypeVar
 Group = TypeVar("Group", bound=Hashable)
 Answer = TypeVar("Answer")
 
-CHARACTERS_PER_BATCH = 16_384  # maximum in one call, with padding, times the weight: bounds its time and its memory
+WORK_PER_BATCH = 16_384  # maximum of one call, with padding: bounds its time and its memory
+OVERHEAD = 41  # work of a sentence besides its bytes: half the tokens that its translation may have in excess
 FEWEST_TO_SHARE = 8  # fewer sentences aren't divided among workers
 SHARES = 8  # a client has at most 1/SHARES of the places, and no more than are free; its others follow
 CALL_SECONDS = 0.25  # that a client's sentences of a call should take, as the last such call tells
-FIRST_PACE = 8_000.0  # characters by their weight in a second, for a client without such a call
+FIRST_PACE = 8_000.0  # work in a second, for a client without such a call
 RECENT = 3.0  # seconds after which a client that has asked nothing doesn't count any more
-OVERHEAD = 20  # characters that take as long as a sentence does besides its own
 PATIENCE = 8  # lingers that an idle worker waits at most, while more sentences come or are likely to
 
 
@@ -40,9 +40,9 @@ class _Client(Generic[Group, Answer]):
     """A client that waits or has asked of late."""
 
     asked: float = 0.0  # the time of its latest request
-    served: float = 0.0  # characters by their weight, beginning with the mean of others
+    served: float = 0.0  # work, beginning with the mean of others
     places: int = 0  # its sentences that wait for a worker
-    pace: float = FIRST_PACE  # characters by their weight that were translated in a second of its last call
+    pace: float = FIRST_PACE  # work that was done in a second of its last call
     jobs: deque[_Job[Group, Answer]] = field(default_factory=deque)  # with sentences without a place
 
 
@@ -64,6 +64,7 @@ class _Item(Generic[Group, Answer]):
 
     group: Group
     text: str
+    work: int
     client: _Client[Group, Answer]  # the first that asked for it
     turn: tuple[int, int]  # among those of its client, then its order of arrival
     takers: list[tuple[_Job[Group, Answer], int]] = field(default_factory=list)  # its jobs, and its number in each
@@ -71,8 +72,9 @@ class _Item(Generic[Group, Answer]):
 
 
 class Batcher(Generic[Group, Answer]):
-    """Batches calls of `translate(group, texts)`, which run in `workers` threads. `weight`: the work of a character of
-    the group's texts. `on_failure` gets the error of a failed call, whose sentences are then tried one by one."""
+    """Batches calls of `translate(group, texts)`, which run in `workers` threads. `work_of`: the work of
+    translating a text of the group. `on_failure` gets the error of a failed call, whose sentences are then tried one by
+    one."""
 
     def __init__(
         self,
@@ -82,11 +84,11 @@ class Batcher(Generic[Group, Answer]):
         batch_size: int,
         queue: int,
         linger: float = 0.0,
-        weight: Callable[[Group], int] = lambda _: 1,
+        work_of: Callable[[Group, str], int] = lambda _, text: OVERHEAD + len(text),
         initializer: Callable[[], None] | None = None,
         on_failure: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
-        self._translate, self._weight, self._on_failure = translate, weight, on_failure
+        self._translate, self._work_of, self._on_failure = translate, work_of, on_failure
         self._workers, self._batch_size, self._queue, self._linger = workers, batch_size, queue, linger
         self._share = max(1, queue // SHARES)
         self._pool = ThreadPoolExecutor(workers, "model", initializer=initializer)
@@ -167,7 +169,9 @@ class Batcher(Generic[Group, Answer]):
             job = client.jobs.popleft()
             for number, asked in job.rest:
                 if asked not in self._items:
-                    self._items[asked] = _Item(*asked, client, (job.turn + number, next(self._arrivals)))
+                    self._items[asked] = _Item(
+                        *asked, self._work_of(*asked), client, (job.turn + number, next(self._arrivals))
+                    )
                 item = self._items[asked]
                 item.takers.append((job, number))
                 if client.served < item.client.served:
@@ -229,20 +233,20 @@ class Batcher(Generic[Group, Answer]):
         self._turn, self._served = max(self._turn, head.turn[0]), max(self._served, head.client.served)
         idle = self._workers - len(self._started)
         most = min(self._batch_size, max(FEWEST_TO_SHARE, min(self._fair_part(), -(-self.waiting // idle))))
-        batch, longest, weight = [head], len(head.text), self._weight(head.group)
-        works = Counter({id(head.client): self._work(head)})  # of each client
+        batch, largest = [head], head.work
+        works = Counter({id(head.client): head.work})  # of each client
         group = [item for item in waiting if item.group == head.group]
         for item in sorted(group, key=lambda one: (abs(len(one.text) - len(head.text)), one.turn)):
-            longest = max(longest, len(item.text))
-            if head.alone or len(batch) >= most or longest * (len(batch) + 1) * weight > CHARACTERS_PER_BATCH:
+            largest = max(largest, item.work)
+            if head.alone or len(batch) >= most or largest * (len(batch) + 1) > WORK_PER_BATCH:
                 break
-            own, work = works[id(item.client)], self._work(item)
-            if item is not head and not item.alone and (not own or own + work <= item.client.pace * CALL_SECONDS):
+            own = works[id(item.client)]
+            if item is not head and not item.alone and (not own or own + item.work <= item.client.pace * CALL_SECONDS):
                 batch.append(item)
-                works[id(item.client)] += work
+                works[id(item.client)] += item.work
         for item in batch:
             del self._items[item.group, item.text]
-            item.client.served += self._work(item)
+            item.client.served += item.work
             for job, _ in item.takers:
                 job.client.places -= 1
         waiting_clients = len({id(item.client) for item in (*batch, *self._items.values())})
@@ -251,15 +255,12 @@ class Batcher(Generic[Group, Answer]):
             self._place(client)
         return batch
 
-    def _work(self, item: _Item[Group, Answer]) -> int:
-        return self._weight(item.group) * (OVERHEAD + len(item.text))
-
     def _finish(self, call: asyncio.Future[Sequence[Answer]]) -> None:
         start, batch = self._started.pop(call)
         seconds = max(asyncio.get_running_loop().time() - start, 1e-3)
-        head, works = batch[0].client, [*map(self._work, batch)]
-        if sum(work for item, work in zip(batch, works, strict=True) if item.client is head) > sum(works) / 2:
-            head.pace = sum(works) / seconds
+        head, total = batch[0].client, sum(item.work for item in batch)
+        if sum(item.work for item in batch if item.client is head) > total / 2:
+            head.pace = total / seconds
         self._expected = _owed([*self._items.values(), *batch])
         error = QueueFullError() if call.cancelled() else call.exception()
         if error is None:
@@ -272,7 +273,7 @@ class Batcher(Generic[Group, Answer]):
             self._on_failure(error)
             for one in batch:  # each goes again in a call of its own
                 if takers := [taker for taker in one.takers if not taker[0].done.done()]:
-                    fresh = _Item(one.group, one.text, takers[0][0].client, one.turn)
+                    fresh = _Item(one.group, one.text, one.work, takers[0][0].client, one.turn)
                     again = self._items.setdefault((one.group, one.text), fresh)
                     again.takers, again.alone = again.takers + takers, True
                     for job, _ in takers:

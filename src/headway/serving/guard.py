@@ -67,6 +67,7 @@ class Metrics:
         self.failed_calls = counter("headway_failed_calls", failed)
         self.cache_hits = counter("headway_cache_hits", "Sentences whose answer was kept.")
         self.refused = counter("headway_refused_connections", "Connections that were closed unread.", ["reason"])
+        self.units = counter("headway_units", "Units that requests counted as.")
         self.dropped = counter("headway_dropped_log_lines", "Log lines that couldn't be written.")
 
     def page(self) -> bytes:

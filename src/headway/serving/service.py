@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
+from unicodedata import normalize
 from weakref import WeakValueDictionary
 
 from starlette.exceptions import HTTPException
@@ -32,17 +33,19 @@ from headway.insight.analyses import LONGEST_ANALYSED
 from headway.languages import read_code, same_language
 from headway.page import Arrays
 from headway.serving.admission import refusal
-from headway.serving.batcher import Batcher, QueueFullError
+from headway.serving.batcher import OVERHEAD, WORK_PER_BATCH, Batcher, QueueFullError
 from headway.serving.guard import Metrics
 from headway.serving.logs import places
 from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
 from headway.serving.settings import LONGEST_INSPECTED, Settings
 from headway.text.detection import Detected, among_all, detect
+from headway.text.protected import may_hold_protected
 from headway.threads import current_threads, use_one_thread
 from headway.translator import Translator
 from headway.translator.alignments import Links
 from headway.translator.glossary import Glossary
+from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM
 
 log = logging.getLogger("headway.service")
 
@@ -57,6 +60,8 @@ ALIGNED_TOKEN = 100  # characters that take as much memory in the cache as the a
 MOST_CHARACTERS = 5_000_000  # in the cache: bounds the memory for sentences and translations of any length
 MOST_CALLS, MOST_OF_A_CLIENT = 8, 2  # requests to inspect, or to align, that run or wait; others are refused
 UNIT = 1000  # characters of a text, as often as hypotheses are kept of it, that a client's limits count as one
+LINE = 20  # characters that a line of text, or a tag, counts as besides its own
+DETECTED, ALIGNED = 10_000, 200  # characters to detect, or to align, that count as a unit
 WARMING = "A sentence of a usual length, as many people would write it one day."
 
 
@@ -70,6 +75,13 @@ class Search:
     glossary: Glossary | None = field(default=None, hash=False)  # it may be long, and each request has its own
     confidence: bool = False
     alignments: bool = False
+
+
+def work_of(search: Search, text: str) -> int:
+    """The hypotheses of a sentence times the places that each may have at most, halved (`Codec.length_cap`): a token is
+    a byte at least. A beam has a place for each number of required phrases."""
+    width = MOST_PHRASES_IN_BEAM + 1 if search.glossary or may_hold_protected(text) else 1
+    return max(width, search.beam_size) * (OVERHEAD + len(normalize("NFKC", text).encode()))
 
 
 CacheKey = tuple[str, Search, str]
@@ -141,13 +153,14 @@ class Service:
         self.draining = False  # whether the server is about to end
         self._tidied = time.perf_counter()
         on_cpu = pairs.first.translator.device == "cpu"
+        self.workers = current_threads() if on_cpu else 1
         self._batcher = Batcher[Search, NBest[str]](
             self._call,
-            workers=current_threads() if on_cpu else 1,
+            workers=self.workers,
             batch_size=settings.batch_size,
             queue=settings.queue,
             linger=settings.linger,
-            weight=lambda search: search.beam_size,
+            work_of=work_of,
             initializer=use_one_thread if on_cpu else None,
             on_failure=self._note_failure,
         )
@@ -171,7 +184,9 @@ class Service:
         """Translates with every model, so that the first requests are as fast as later ones; with torch a whole batch,
         so that they take no more memory either."""
         for translator, pair in {one.translator: one for one in self.pairs.values()}.items():
-            texts = [pair.prefix + WARMING] * (self.settings.batch_size if translator.engine == "torch" else 1)
+            work = work_of(Search(translator, translator.search_options().beam_size, 1), WARMING)
+            most = min(self.settings.batch_size, max(1, WORK_PER_BATCH // work))
+            texts = [pair.prefix + WARMING] * (most if translator.engine == "torch" else 1)
             self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
         return_freed_memory()
 
@@ -207,7 +222,12 @@ class Service:
 
     def units(self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]]) -> int:
         """The units that a request counts as, in proportion to the work that it may take."""
-        works = (len(text) * _beam_size(wanted, pair) for text, pair in texts if pair is not None)
+        least, end = (MOST_PHRASES_IN_BEAM + 1 if wanted.glossary else 1), "<" if wanted.format == "html" else "\n"
+        works = (
+            max(least, _beam_size(wanted, pair)) * (len(text) + LINE * text.count(end))
+            for text, pair in texts
+            if pair is not None
+        )
         return max(1, math.ceil(sum(works) / UNIT))
 
     async def translate(

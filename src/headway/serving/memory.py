@@ -1,0 +1,76 @@
+"""An upper bound of the memory that a server takes, and the refusal to start where there is less."""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from headway.decoding.by_length import TOKENS_PER_BATCH
+from headway.devices import EngineName, has_torch
+from headway.errors import UserError
+from headway.model.config import ModelConfig
+from headway.serving.admission import MOST_BODIES
+from headway.serving.batcher import OVERHEAD, WORK_PER_BATCH
+from headway.serving.settings import WIDEST_BEAM, Settings
+from headway.threads import usable_memory
+from headway.translator import Translator
+
+FLOAT = 4  # bytes
+SCORED = 2**25  # logits of given translations, and what is made of them at the same time
+LIBRARIES, TORCH_LIBRARIES = 350e6, 350e6  # bytes of Python and all that is imported, and of torch with its kernels
+
+
+class Copies(NamedTuple):
+    """Factors by which an engine takes more memory than its arrays, as was measured: a step of search makes copies, and
+    the heap has gaps, because caches grow."""
+
+    cache: float
+    logits: float
+    weights: float
+
+
+COPIES: dict[EngineName, Copies] = {"ctranslate2": Copies(1.5, 3, 1), "torch": Copies(4.5, 6, 2)}
+
+
+def batch_memory(config: ModelConfig, engine: EngineName, batch_size: int) -> float:
+    """The most bytes of one call of the model, n = WORK_PER_BATCH, each array as often as COPIES says:
+
+    places  = min(2 n, batch_size * (WIDEST_BEAM + 1) * max_length), of all hypotheses, as `work_of` counts them
+    cache   = places * 2 * decoder_layers * d_model, keys and values of the places before
+    sources = TOKENS_PER_BATCH * (2 d_ff + (8 + 2 decoder_layers) d_model), if the beam is small
+    logits  = places / (2 OVERHEAD) * target_vocab_size, because each hypothesis may have 2 OVERHEAD places
+    """
+    copies = COPIES[engine]
+    places = min(2 * WORK_PER_BATCH, batch_size * (WIDEST_BEAM + 1) * config.max_length)
+    cache = places * 2 * config.decoder_layers * config.d_model
+    sources = TOKENS_PER_BATCH * (2 * config.d_ff + (8 + 2 * config.decoder_layers) * config.d_model)
+    logits = places / (2 * OVERHEAD) * config.target_vocab_size
+    return FLOAT * (copies.cache * max(cache, sources) + copies.logits * logits + SCORED)
+
+
+def most_memory(models: Sequence[tuple[ModelConfig, int, EngineName]], settings: Settings, workers: int) -> float:
+    """The most bytes of a server on CPU, without bodies: libraries, weights, and a batch of the largest model for each
+    worker. Weights are those of the engine and of torch where it may be loaded later, for glossaries and to inspect,
+    and with CTranslate2 those that align. models: config, number of parameters and engine of each."""
+    with_torch = has_torch() or any(engine == "torch" for _, _, engine in models)
+    found = LIBRARIES + with_torch * TORCH_LIBRARIES
+    for _, parameters, engine in models:
+        copies = with_torch * COPIES["torch"].weights + 2 * (engine == "ctranslate2")
+        found += FLOAT * parameters * copies
+    return found + workers * max(batch_memory(config, engine, settings.batch_size) for config, _, engine in models)
+
+
+def check_memory(translators: Collection[Translator], settings: Settings, workers: int) -> str:
+    """A line that says how much memory the server may take. Raises UserError if the machine hasn't as much."""
+    models: list[tuple[ModelConfig, int, EngineName]] = [
+        (one.info.config, one.info.num_parameters, one.engine) for one in translators if one.device == "cpu"
+    ]
+    if not models:
+        return "the server's memory isn't estimated, because no model is on CPU"
+    needed, there = most_memory(models, settings, workers), usable_memory()
+    if needed > there:
+        raise UserError(
+            f"serve: models and their largest batches take up to {needed / 1e9:.1f} GB, and this process may have "
+            f"{there / 1e9:.1f} GB (of the machine or its cgroup): use fewer --threads than {workers}, --batch-size 1 "
+            "or a smaller model"
+        )
+    bodies = (MOST_BODIES + settings.max_requests) * settings.max_body
+    return f"takes at most {(needed + bodies) / 1e9:.1f} GB of memory, {bodies / 1e9:.1f} GB of them for requests"
