@@ -73,10 +73,11 @@ def test_a_server_says_what_it_may_take_and_does_not_start_without(monkeypatch):
     assert requests == pytest.approx((512 + 256) * Settings.max_body / 1e9, abs=0.06)
     needed = most_memory([(BASE, 63_000_000, "ctranslate2")], Settings(), 2)
     assert total == pytest.approx(needed / 1e9 + requests, abs=0.11)
-    monkeypatch.setattr("headway.serving.memory.usable_memory", lambda: needed)
-    check_memory([translator()], Settings(), 2)
-    monkeypatch.setattr("headway.serving.memory.usable_memory", lambda: needed - 1)
-    with pytest.raises(UserError, match=r"--threads than 2, --batch-size 1") as refused:
+    least = most_memory([(BASE, 63_000_000, "ctranslate2")], Settings(), 1)
+    monkeypatch.setattr("headway.serving.memory.usable_memory", lambda: least)
+    assert f"this process may have {least / 1e9:.1f} GB: fewer --threads" in check_memory([translator()], Settings(), 2)
+    monkeypatch.setattr("headway.serving.memory.usable_memory", lambda: least - 1)
+    with pytest.raises(UserError, match=r"use --batch-size 1 or a smaller model") as refused:
         check_memory([translator()], Settings(), 2)
     assert "\n" not in str(refused.value)
     assert "isn't estimated" in check_memory([translator("cuda")], Settings(), 1)

@@ -15,7 +15,7 @@ from headway.translator import Translator
 
 FLOAT = 4  # bytes
 SCORED = 2**25  # logits of given translations, and what is made of them at the same time
-LIBRARIES, TORCH_LIBRARIES = 350e6, 350e6  # bytes of Python and all that is imported, and of torch with its kernels
+LIBRARIES, TORCH_LIBRARIES = 250e6, 350e6  # bytes of Python and all that is imported, and of torch with its kernels
 
 
 class Copies(NamedTuple):
@@ -59,18 +59,22 @@ def most_memory(models: Sequence[tuple[ModelConfig, int, EngineName]], settings:
 
 
 def check_memory(translators: Collection[Translator], settings: Settings, workers: int) -> str:
-    """A line that says how much memory the server may take. Raises UserError if the machine hasn't as much."""
+    """A line that says how much memory the server may take, and whether it may have as much. Raises UserError if not
+    even one worker's largest batch fits."""
     models: list[tuple[ModelConfig, int, EngineName]] = [
         (one.info.config, one.info.num_parameters, one.engine) for one in translators if one.device == "cpu"
     ]
     if not models:
         return "the server's memory isn't estimated, because no model is on CPU"
-    needed, there = most_memory(models, settings, workers), usable_memory()
-    if needed > there:
+    least, there = most_memory(models, settings, 1), usable_memory()
+    if least > there:
         raise UserError(
-            f"serve: models and their largest batches take up to {needed / 1e9:.1f} GB, and this process may have "
-            f"{there / 1e9:.1f} GB (of the machine or its cgroup): use fewer --threads than {workers}, --batch-size 1 "
-            "or a smaller model"
+            f"serve: models and their largest batch take up to {least / 1e9:.1f} GB, and this process may have "
+            f"{there / 1e9:.1f} GB (of the machine or its cgroup): use --batch-size 1 or a smaller model"
         )
     bodies = (MOST_BODIES + settings.max_requests) * settings.max_body
-    return f"takes at most {(needed + bodies) / 1e9:.1f} GB of memory, {bodies / 1e9:.1f} GB of them for requests"
+    most = most_memory(models, settings, workers) + bodies
+    line = f"takes at most {most / 1e9:.1f} GB of memory, {bodies / 1e9:.1f} GB of them for requests"
+    if most <= there:
+        return line
+    return f"{line}; this process may have {there / 1e9:.1f} GB: fewer --threads and a smaller --max-body take less"
