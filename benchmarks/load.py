@@ -68,6 +68,12 @@ class ServerProcess:
         return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
 
     @property
+    def processor(self) -> float:
+        """Seconds of processor time that all its threads, and its children that have ended, have taken (Linux)."""
+        times = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:15]
+        return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+    @property
     def memory(self) -> int:
         """Bytes that it has in memory now (Linux)."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])

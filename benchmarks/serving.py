@@ -1,12 +1,12 @@
 """What does `headway serve` stand, and how fast is it?
 
-    python benchmarks/serving.py MODEL SOURCE [--engine torch] [--seconds 60] [--only NAME ...] [--json FILE]
+    python benchmarks/serving.py MODEL SOURCE [--engine torch] [--beam N] [--seconds 60] [--only NAME ...] [--json FILE]
 
 The loads come from this process, which shares the cores with the server; its share is given. Answers are compared with
 those that the same server gives when nothing else is asked. The parts:
 
 steady    50 clients, one sentence each at a time; the same with --batch-size 1; `Translator.translate` of random
-          batches of 25 in this run
+          batches of 25 in this run, and of all sentences, with the processor time of a sentence here and there
 lists     8 clients, lists of 32 sentences, against `Translator.translate` of all sentences in this run
 burst     1,000 requests at once: refusals, memory, /health meanwhile, and the way back
 vanish    20 clients that go away while they are worked for
@@ -41,21 +41,22 @@ import json, sys, time
 from concurrent.futures import ThreadPoolExecutor
 import torch
 from headway.translator import Translator
-model, engine, alone = sys.argv[1:4]
-texts = json.load(sys.stdin)
+model, engine, alone, beam = sys.argv[1:5]
+texts, options = json.load(sys.stdin), {"beam_size": int(beam)} if beam else {}
 translator = Translator.load(model, engine=engine)
-translator.translate(texts)
-start = time.perf_counter()
+translator.translate(texts, **options)
+start, processor = time.perf_counter(), time.process_time()
 for _ in range(3):
-    translator.translate(texts)
+    translator.translate(texts, **options)
 together = 3 * len(texts) / (time.perf_counter() - start)
+processor = (time.process_time() - processor) / 3 / len(texts)
 with ThreadPoolExecutor(torch.get_num_threads(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
     start = time.perf_counter()
-    list(pool.map(lambda text: translator.translate([text]), texts[: int(alone)]))
+    list(pool.map(lambda text: translator.translate([text], **options), texts[: int(alone)]))
     one_by_one = int(alone) / (time.perf_counter() - start)
     start = time.perf_counter()
-    list(pool.map(lambda first: translator.translate(texts[first : first + 25]), range(0, len(texts), 25)))
-    print(json.dumps([together, one_by_one, len(texts) / (time.perf_counter() - start)]))
+    list(pool.map(lambda first: translator.translate(texts[first : first + 25], **options), range(0, len(texts), 25)))
+    print(json.dumps([together, one_by_one, len(texts) / (time.perf_counter() - start), processor]))
 """
 """Each core with sentences of its own, each time."""
 SOAK_WARMING = 300
@@ -82,32 +83,44 @@ class Bench:
         client = Client(port)
         direction = next(one for one in (await client.get("/languages")).json if one["targets"])
         self.fields = {"source": direction["code"], "target": direction["targets"][0]}
+        if self.options.beam:
+            self.fields["beam_size"] = self.options.beam
         if not self.expected:
             for text in self.texts:
                 answer = await client.post("/translate", {"q": text, **self.fields})
                 self.expected[text] = answer.json["translatedText"]
         client.close()
 
-    def offline(self) -> tuple[float, float, float]:
+    def offline(self) -> tuple[float, float, float, float]:
         """Sentences a second of `Translator.translate`: all together, each in a call of its own, and random batches of
-        25, which is what each core gets from 50 clients."""
+        25, which is what each core gets from 50 clients; and seconds of processor time of a sentence, all together."""
         done = subprocess.run(
-            [sys.executable, "-c", OFFLINE, self.options.model, self.options.engine, str(ALONE)],
+            [
+                sys.executable,
+                "-c",
+                OFFLINE,
+                self.options.model,
+                self.options.engine,
+                str(ALONE),
+                str(self.options.beam),
+            ],
             input=json.dumps(self.texts),
             capture_output=True,
             text=True,
             check=True,
         )
-        together, alone, batches = json.loads(done.stdout)
-        return together, alone, batches
+        together, alone, batches, processor = json.loads(done.stdout)
+        return together, alone, batches, processor
 
     def steady(self) -> dict[str, Any]:
         with self.server() as server:
             asyncio.run(self.learn(server.port))
+            before = server.processor
             batching = asyncio.run(self.load(server.port, self.options.seconds))
+            here = (server.processor - before) / batching.sentences
         with self.server("--batch-size", 1) as server:
             single = asyncio.run(self.load(server.port, min(20, self.options.seconds)))
-        together, alone, batches = self.offline()
+        together, alone, batches, there = self.offline()
         gain, offline_gain = batching.rate / single.rate, together / alone
         return {
             "batching": shown(batching),
@@ -117,13 +130,15 @@ class Bench:
             "part of the offline gain": round(gain / offline_gain, 2),
             "random batches of 25": round(batches, 1),
             "part of those": round(batching.rate / batches, 2),
+            "processor time of a sentence, ms": {"server": round(1000 * here, 2), "offline": round(1000 * there, 2)},
+            "times that of offline": round(here / there, 2),
         }
 
     def lists(self) -> dict[str, Any]:
         with self.server() as server:
             asyncio.run(self.learn(server.port))
             report = asyncio.run(self.load(server.port, self.options.seconds, clients=LIST_CLIENTS, size=LIST))
-        together, _, _ = self.offline()
+        together, *_ = self.offline()
         part = round(report.rate / together, 2)
         return {"lists": shown(report), "offline": round(together, 1), "part of offline": part}
 
@@ -246,6 +261,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("source", type=Path)
     parser.add_argument("--engine", default="torch")
+    parser.add_argument("--beam", type=int, default="", help="beam size; default: the model's own")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--soak", type=float, default=120)
     parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)

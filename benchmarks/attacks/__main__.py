@@ -215,12 +215,6 @@ def behind_caddy(port: int) -> Iterator[int]:
             process.wait()
 
 
-def processor_seconds(process: int) -> float:
-    """Of all its threads, and its children that have ended."""
-    times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
-    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
-
-
 @contextmanager
 def running(options: argparse.Namespace, *more: object) -> Iterator[tuple[ServerProcess, int, dict[str, Any]]]:
     """A server of its own, the port to ask at, and its languages."""
@@ -262,10 +256,10 @@ def measured(name: str, options: argparse.Namespace, texts: list[str]) -> dict[s
         asyncio.run(ask_as_victim(port, texts, own, min(3, options.seconds)))  # to warm up
         quiet = asyncio.run(ask_as_victim(port, texts, own, options.seconds))
         server.forget_peak()
-        before, worked, began = server.memory, processor_seconds(server.process.pid), time.perf_counter()
+        before, worked, began = server.memory, server.processor, time.perf_counter()
         with attacked([name], port, fields, options):
             beside = asyncio.run(ask_as_victim(port, texts, own, options.seconds))
-            spent = processor_seconds(server.process.pid) - worked
+            spent = server.processor - worked
             return {
                 "attack": name,
                 **shares(quiet, beside),
@@ -346,7 +340,7 @@ def prices(options: argparse.Namespace, texts: list[str]) -> list[dict[str, Any]
             answer = await client.post(path, {**own, **asked})
             page = (await client.get("/metrics")).body.decode()
             client.close()
-            return answer.status, measure(page, "headway_units_total"), processor_seconds(server.process.pid)
+            return answer.status, measure(page, "headway_units_total"), server.processor
 
         for name, (path, asked) in dear_requests(texts).items():
             _, units, seconds = asyncio.run(ask("/detect", {"q": "a"}))
