@@ -111,8 +111,9 @@ def check_languages(codes: Iterable[str]) -> None:
     for code in codes:
         if not is_language(code) or re.search(r"[./]", code):
             meant = code_of_name(code)
-            hint = f"; did you mean {meant}?" if meant else ", such as de"
-            raise UserError(f"{code}: is no code of a language{hint}")
+            raise UserError(
+                f"{code}: isn't a language code; {f'did you mean {meant}?' if meant else 'use one such as de'}"
+            )
 
 
 def code_of_name(name: str) -> str | None:

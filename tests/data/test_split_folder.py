@@ -179,14 +179,14 @@ def test_one_language_on_both_sides(corpus, tmp_path):
             ("--source", "a.de", "--target", "a.txt", "--document", "1", "--output", "out", "LANGUAGES"),
             "only lines of .tsv",
         ),
-        (("none.tsv", "--output", "out", "--source-language", "a/b", "--target-language", "en"), "a/b: is no code"),
+        (("none.tsv", "--output", "out", "--source-language", "a/b", "--target-language", "en"), "a/b: isn't a language code"),
         (
             ("none.tsv", "--output", "out", "--source-language", "de", "--target-language", "English"),
-            "English: is no code of a language; did you mean en?",
+            "English: isn't a language code; did you mean en?",
         ),
         (
             ("none.tsv", "--output", "out", "--source-language", "xx", "--target-language", "en"),
-            "xx: is no code of a language, such as de",
+            "xx: isn't a language code; use one such as de",
         ),
     ],
 )

@@ -26,7 +26,7 @@ def write_table(
     model: Path,
     load: Callable[[], Translator],
     asked: Sequence[str],
-    source: str | None,
+    source: str,
     target: str | None,
     output: Path | None,
     target_language: str | None,
@@ -35,8 +35,6 @@ def write_table(
     that the model can't read has no analyses and makes the exit code 2. Raises UserError."""
     from headway.translator.lines import language_prefix
 
-    if source is None:
-        raise UserError("give a SENTENCE, or --source FILE")
     if not asked:
         raise UserError("--source needs --analysis NAME, such as erasure")
     if any(one.partition("=")[0] == "head_importance" for one in asked):
@@ -64,6 +62,8 @@ def _sides(
     model: Path, source: str, target: str | None, target_language: str | None
 ) -> Iterator[tuple[str, str | None]]:
     """Each source with its given translation, or None. Raises UserError."""
+    if source == "-" and target is not None:
+        raise UserError("--source - reads standard input, which takes no --target; give a file of pairs")
     if target is not None or is_two_sided(Path(source)):
         others = [] if target is None else [Path(target)]
         pairs = files.parallel_pairs([Path(source)], others, model, target_language)
@@ -84,15 +84,22 @@ def _analysed(translator: Translator, text: str, target: str | None, requests: S
     return plain({"target": record.target.text, "score": record.score, **tokens, "analyses": found})
 
 
+def check_names(asked: Iterable[str]) -> None:
+    """Raises UserError for an analysis that isn't there."""
+    from headway.insight.analyses import NAMES
+
+    for option in asked:
+        if (name := option.partition("=")[0]) not in NAMES:
+            raise UserError(f"--analysis {name}: unknown; choose one of {', '.join(NAMES)}")
+
+
 def requested(asked: Sequence[str], run: Path, translator: Translator) -> list[Request]:
     """Requests from `NAME` or `NAME=TEXT` each. run: the folder of the translator. Raises UserError."""
-    from headway.insight.analyses import NAMES, request_class
+    from headway.insight.analyses import request_class
 
     found: list[Request] = []
     for option in asked:
         name, given, text = option.partition("=")
-        if name not in NAMES:
-            raise UserError(f"--analysis {name}: unknown; choose one of {', '.join(NAMES)}")
         read_pairs = partial(_pairs, run=run, translator=translator)
         found.append(request_class(name).from_option(text if given else None, read_pairs))
     return found

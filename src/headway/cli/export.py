@@ -92,7 +92,7 @@ def export(
     if source is not None and target is not None:
         stored = with_shortlist(stored, source, target, model)
     if to in QUANTIZED:
-        SearchOptions(**stored.decoding).kept_by(to)  # none, of which it warns
+        SearchOptions(**stored.decoding).warn_of_lost(to)
     translator = Translator(stored, device="cpu")
     found = translator.translate(test_set.sources if test_set is not None else [], beam_size=1)
     tell(f"{model}: exporting, and checking that the result translates as the model does")

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import files, options
-from headway.cli.analysing import requested, write_table
+from headway.cli.analysing import check_names, requested, write_table
 from headway.errors import UserError
 from headway.insight.pictures import HeatMap, check_picture_path, draw_heat_maps, heat_maps, save_picture
 
@@ -82,7 +82,10 @@ def inspect(
 
     options.check_output(output)
     chooses_maps = (kind, layers, heads, words) != ("cross", "last", "mean", False)
+    check_names(analysis or [])
     if text is None:
+        if source is None:
+            raise UserError("give a SENTENCE, or --source FILE")
         if chooses_maps or moving or last is not None:
             raise UserError(
                 "--source makes a table: --kind, --layers, --heads, --words, --moving and --last are for maps"

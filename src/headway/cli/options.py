@@ -155,7 +155,7 @@ def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
 
     own = signature(command, eval_str=True)
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in SEARCH.items()]
-    parameters = [one for own_ in own.parameters.values() for one in (added if own_.name == "search" else [own_])]
+    parameters = [one for each in own.parameters.values() for one in (added if each.name == "search" else [each])]
     with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     return with_options
 

@@ -120,7 +120,7 @@ def train(
         if output is None and not pairs:
             raise UserError("--output is missing: the run directory to make")
         run = output or Path("runs") / plain_name(pairs[0]).stem
-        recipe = _of_text(asked, run, began, threads, may_resume=may_resume)
+        recipe = _of_text(asked, run, began, threads, processes, may_resume=may_resume)
     elif resume is None:
         recipe, run = _of_recipe(recipes[0], overrides, output, may_resume=may_resume)
     elif output is not None:
@@ -133,8 +133,7 @@ def train(
         again = ["train", "--resume", str(run), "--processes", str(processes)]
         again += [] if threads is None else ["--threads", str(threads)]
         raise typer.Exit(launch(again if any(texts.values()) else sys.argv[1:], processes))
-    many = f" --processes {processes}" if processes > 1 else ""
-    progress = run_training(recipe, run, f"train --resume {shlex.quote(str(run))}{many}", threads)
+    progress = run_training(recipe, run, _again(run, processes), threads)
     if leads():
         stages = f"{len(recipe.stages)} stages, the last one of " if recipe.stages else ""
         steps = f"{stages}{progress.step:,} steps in {progress.all_minutes:.1f} minutes"
@@ -188,7 +187,15 @@ def _request(
     return RunRequest(**texts, **layout, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
 
 
-def _of_text(asked: RunRequest, run: Path, began: float, threads: int | None, *, may_resume: bool = False) -> Recipe:
+def _again(run: Path, processes: int, threads: int | None = None) -> str:
+    """The command that continues a run."""
+    many = f" --processes {processes}" if processes > 1 else ""
+    return f"train --resume {shlex.quote(str(run))}{many}{'' if threads is None else f' --threads {threads}'}"
+
+
+def _of_text(
+    asked: RunRequest, run: Path, began: float, threads: int | None, processes: int = 1, *, may_resume: bool = False
+) -> Recipe:
     """The recipe for text, which the first process chooses; others wait for it. Raises UserError."""
     from headway.recipe.reading import is_run, load_recipe
     from headway.training.own_text import choose_for
@@ -199,7 +206,7 @@ def _of_text(asked: RunRequest, run: Path, began: float, threads: int | None, *,
     refuse_used_folder(run)
     if leads():
         use_threads(threads)
-        with _telling_how_to_go_on(run, f"train --resume {shlex.quote(str(run))}"):
+        with _telling_how_to_go_on(run, _again(run, processes, threads)):
             return choose_for(asked, run, began, tell)
     while not is_run(run):
         time.sleep(0.5)

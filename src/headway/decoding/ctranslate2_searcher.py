@@ -121,6 +121,7 @@ class CTranslate2Searcher:
             for batch in batches
         ]
         for i, future in zip(chain(*batches), chain(*running), strict=True):
+            self._raise_if_stopped()
             scores[i] = sum(future.result().log_probs)
         return scores
 

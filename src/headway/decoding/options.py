@@ -91,11 +91,14 @@ class SearchOptions(DefaultOptions):
 
     def kept_by(self, export: str) -> dict[str, Any]:
         """The options that an export keeps, by their names there. Warns of changed ones that it leaves out."""
-        names = names_in(export)
+        self.warn_of_lost(export)
+        return {there: getattr(self, name) for name, there in names_in(export).items()}
+
+    def warn_of_lost(self, export: str) -> None:
+        """Warns of changed options that an export leaves out."""
         for name, value in self.changed.items():
-            if name not in names:
+            if name not in names_in(export):
                 logging.getLogger(__name__).warning("headway: an export to %s leaves out %s=%s", export, name, value)
-        return {there: getattr(self, name) for name, there in names.items()}
 
 
 ABILITIES = {

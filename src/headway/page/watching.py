@@ -43,10 +43,10 @@ class Watcher:
     def __call__(self, run: Run) -> None:
         """Records the present step if it is one of the moments. Raises UserError."""
         step = run.progress.step
-        if self._step is None and step:
-            self._document = read_training(run.folder) or self._document
         if run.last_step is None or run.ranks.count > 1 or step == self._step or step not in moments(run.last_step):
             return
+        if self._step is None and step:
+            self._document = read_training(run.folder) or self._document
         self._step = step
         with run.average.in_model() if run.average is not None else nullcontext():
             about, moment = _record(run)

@@ -1,4 +1,5 @@
-"""Admits clients, known by a key or else an address: limits in a minute, an hour and a day, and at once."""
+"""Admits clients, each known by its key or else its address, within limits by minute, hour and day, and on requests
+at once."""
 
 import hashlib
 import hmac

@@ -72,7 +72,7 @@ class _Item(Generic[Group, Answer]):
 
 
 class Batcher(Generic[Group, Answer]):
-    """Batches calls of `translate(group, texts)`, which run in `workers` threads. `work_of`: the work of
+    """Batches calls of `translate(group, texts)`, which run in `workers` threads. `work_of` gives the work of
     translating a text of the group. `on_failure` gets the error of a failed call, whose sentences are then tried one by
     one."""
 
@@ -237,13 +237,15 @@ class Batcher(Generic[Group, Answer]):
         works = Counter({id(head.client): head.work})  # of each client
         group = [item for item in waiting if item.group == head.group]
         for item in sorted(group, key=lambda one: (abs(len(one.text) - len(head.text)), one.turn)):
-            largest = max(largest, item.work)
             if head.alone or len(batch) >= most or largest * (len(batch) + 1) > WORK_PER_BATCH:
                 break
-            own = works[id(item.client)]
-            if item is not head and not item.alone and (not own or own + item.work <= item.client.pace * CALL_SECONDS):
+            own, larger = works[id(item.client)], max(largest, item.work)
+            if item is head or item.alone or larger * (len(batch) + 1) > WORK_PER_BATCH:
+                continue
+            if not own or own + item.work <= item.client.pace * CALL_SECONDS:
                 batch.append(item)
                 works[id(item.client)] += item.work
+                largest = larger
         for item in batch:
             del self._items[item.group, item.text]
             item.client.served += item.work

@@ -1,4 +1,4 @@
-"""An upper bound of the memory that a server takes, and the refusal to start where there is less."""
+"""An estimate of the memory that a server may take, and the refusal to start where not even its models fit."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -24,10 +24,11 @@ class Copies(NamedTuple):
 
     cache: float
     logits: float
-    weights: float
 
 
-COPIES: dict[EngineName, Copies] = {"ctranslate2": Copies(1.5, 3, 1), "torch": Copies(4.5, 6, 2)}
+COPIES: dict[EngineName, Copies] = {"ctranslate2": Copies(1.5, 3), "torch": Copies(4.5, 6)}
+COPIES_OF_WEIGHTS = 2
+"""Copies of the weights for each engine: with CTranslate2 those that align, too; with torch the decoder's step's."""
 
 
 def batch_memory(config: ModelConfig, engine: EngineName, batch_size: int) -> float:
@@ -36,7 +37,7 @@ def batch_memory(config: ModelConfig, engine: EngineName, batch_size: int) -> fl
     places  = min(2 n, batch_size * (WIDEST_BEAM + 1) * max_length), of all hypotheses, as `work_of` counts them
     cache   = places * 2 * decoder_layers * d_model, keys and values of the places before
     sources = TOKENS_PER_BATCH * (2 d_ff + (8 + 2 decoder_layers) d_model), if the beam is small
-    logits  = places / (2 OVERHEAD) * target_vocab_size, because each hypothesis may have 2 OVERHEAD places
+    logits  = places / (2 OVERHEAD) * target_vocab_size, because each hypothesis counts for at least 2 OVERHEAD places
     """
     copies = COPIES[engine]
     places = min(2 * WORK_PER_BATCH, batch_size * (WIDEST_BEAM + 1) * config.max_length)
@@ -53,28 +54,29 @@ def most_memory(models: Sequence[tuple[ModelConfig, int, EngineName]], settings:
     with_torch = has_torch() or any(engine == "torch" for _, _, engine in models)
     found = LIBRARIES + with_torch * TORCH_LIBRARIES
     for _, parameters, engine in models:
-        copies = with_torch * COPIES["torch"].weights + 2 * (engine == "ctranslate2")
-        found += FLOAT * parameters * copies
+        found += FLOAT * parameters * COPIES_OF_WEIGHTS * (1 + (with_torch and engine != "torch"))
     return found + workers * max(batch_memory(config, engine, settings.batch_size) for config, _, engine in models)
 
 
 def check_memory(translators: Collection[Translator], settings: Settings, workers: int) -> str:
     """A line that says how much memory the server may take, and whether it may have as much. Raises UserError if not
-    even one worker's largest batch fits."""
+    even the models fit."""
     models: list[tuple[ModelConfig, int, EngineName]] = [
         (one.info.config, one.info.num_parameters, one.engine) for one in translators if one.device == "cpu"
     ]
     if not models:
         return "the server's memory isn't estimated, because no model is on CPU"
-    least, there = most_memory(models, settings, 1), usable_memory()
+    least, there = most_memory(models, settings, 0), usable_memory()
     if least > there:
         raise UserError(
-            f"serve: models and their largest batch take up to {least / 1e9:.1f} GB, and this process may have "
-            f"{there / 1e9:.1f} GB (of the machine or its cgroup): use --batch-size 1 or a smaller model"
+            f"serve: the models take about {least / 1e9:.1f} GB, and this process is limited to {there / 1e9:.1f} GB "
+            "(of the machine or its cgroup): serve fewer or smaller models"
         )
     bodies = (MOST_BODIES + settings.max_requests) * settings.max_body
     most = most_memory(models, settings, workers) + bodies
-    line = f"takes at most {most / 1e9:.1f} GB of memory, {bodies / 1e9:.1f} GB of them for requests"
+    line = f"may take about {most / 1e9:.1f} GB of memory, {bodies / 1e9:.1f} GB of them for requests"
     if most <= there:
         return line
-    return f"{line}; this process may have {there / 1e9:.1f} GB: fewer --threads and a smaller --max-body take less"
+    return (
+        f"{line}; this process is limited to {there / 1e9:.1f} GB: fewer --threads and a smaller --max-body take less"
+    )

@@ -79,8 +79,9 @@ class Search:
 
 def work_of(search: Search, text: str) -> int:
     """The hypotheses of a sentence times the places that each may have at most, halved (`Codec.length_cap`): a token is
-    a byte at least. A beam has a place for each number of required phrases."""
-    width = MOST_PHRASES_IN_BEAM + 1 if search.glossary or may_hold_protected(text) else 1
+    a byte at least. Torch's beam has a place for each number of required phrases."""
+    protects = search.translator.engine == "torch" and may_hold_protected(text)
+    width = MOST_PHRASES_IN_BEAM + 1 if search.glossary or protects else 1
     return max(width, search.beam_size) * (OVERHEAD + len(normalize("NFKC", text).encode()))
 
 

@@ -157,19 +157,23 @@ def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, t
     reasons = Counter(next((name for name, test in tests if test(one.source, one.target)), "") for one in pairs)
     sides = [one.source for one in pairs], [one.target for one in pairs]
     if (kept := reasons.pop("", 0)) < LEAST_KEPT * len(pairs):
-        [(name, count)] = reasons.most_common(1)
+        [(name, dropped)] = reasons.most_common(1)
         off, why = "false" if getattr(filters, name) is True else "null", ""
         if name == "script":
+            scripts = [script_name(code) for code in languages]
+            usual = [Counter(filter(None, map(script_of, texts))).most_common(1)[0][0] for texts in sides]
             wrong = [
-                f"the {side} is mostly {script}, not {script_name(code)} as {english_name(code)} is"
-                for side, code, texts in zip(("source", "target"), languages, sides, strict=True)
-                for script, _ in Counter(filter(None, map(script_of, texts))).most_common(1)
-                if script != script_name(code)
+                f"the {side} is mostly {found}, not {script} as {english_name(code)} is"
+                for side, code, script, found in zip(("source", "target"), languages, scripts, usual, strict=True)
+                if found != script
             ]
-            why = f": {', '.join(wrong)}; exchange the sides or their languages"
-        dropped = f"drops {count:,} of {len(pairs):,} pairs, and {kept:,} are left"
+            remedy = (
+                "exchange the sides" if usual == scripts[::-1] else "set data.source_language, data.target_language"
+            )
+            why = f": {', '.join(wrong)}; {remedy}" if wrong else ""
         raise UserError(
-            f"{request.source[0]}: the filter {name} {dropped}{why}; to keep such pairs: data.filters.{name}={off}"
+            f"{request.source[0]}: the filter {name} drops {dropped:,} of {len(pairs):,} pairs that were judged, "
+            f"{kept:,} are left{why}; to keep such pairs: data.filters.{name}={off}"
         )
     with suppress(ImportError):
         known = [lingua_language(code) for code in languages]
