@@ -179,7 +179,10 @@ def test_one_language_on_both_sides(corpus, tmp_path):
             ("--source", "a.de", "--target", "a.txt", "--document", "1", "--output", "out", "LANGUAGES"),
             "only lines of .tsv",
         ),
-        (("none.tsv", "--output", "out", "--source-language", "a/b", "--target-language", "en"), "a/b: isn't a language code"),
+        (
+            ("none.tsv", "--output", "out", "--source-language", "a/b", "--target-language", "en"),
+            "a/b: isn't a language",
+        ),
         (
             ("none.tsv", "--output", "out", "--source-language", "de", "--target-language", "English"),
             "English: isn't a language code; did you mean en?",

@@ -234,7 +234,7 @@ def test_a_token_stands_out_everywhere(random, opened):
     framed = page.evaluate(frames, ".panel canvas[tabindex]")
     window.view("steps")
     assert page.input_value("input[type=range]") == "2"
-    page.click("[aria-label='One step on']")
+    page.click("[aria-label='One step forward']")
     page.click("text=See this step in the machine")
     assert page.input_value(".panel select") == "3"
     page.wait_for_timeout(100)

@@ -23,7 +23,9 @@ export async function showInside(element, { text, inspect, analysesFor, language
     return;
   }
   try {
-    const record = await inspect(text, {});
+    const named = glass.sentenceOf(location.hash.slice(1));
+    const edits = named?.text === text ? named.edits : [];
+    const record = await inspect(text, edits.length ? { edits } : {});
     if (mine !== latest) return; // the text has changed
     notice(null);
     glass.mount(element, { record, inspect, analyses: analysesFor(record), language, address: languages });

@@ -11,7 +11,7 @@ import { chosenSwitches } from "./what_if.js";
 export function addressOf(glass, view, language, further = {}) {
   const { record, chosen } = glass;
   const parts = { view, lang: language, ...further };
-  if (glass.inspect) Object.assign(parts, { text: sourceAsItWas(record) }, record.edits.length ? { edits: JSON.stringify(record.edits) } : {});
+  if (glass.inspect) Object.assign(parts, { text: sourceAsItWas(record) }, tagOf(record) ? { tag: tagOf(record) } : {}, record.edits.length ? { edits: JSON.stringify(record.edits) } : {});
   if (view === "heads") {
     const { kind, chosen: head } = chosenHead(glass);
     Object.assign(parts, { kind }, head ? { layer: head[0] + 1, head: head[1] + 1 } : {});
@@ -45,7 +45,7 @@ export function readAddress(glass, text) {
     const beside = (parts.beside ?? "").split(".").map(Number);
     const compared = comparedWith(glass);
     if (beside.length === 2 && beside.every((one, at) => one >= 1 && one <= [layers, heads][at])) compared.head = beside.map((one) => one - 1);
-    if (parts.with && parts.with !== compared.text) Object.assign(compared, { text: parts.with, record: null });
+    if (parts.with && parts.with !== compared.text) Object.assign(compared, { text: parts.with, record: null, linked: true });
   }
   if (parts.view === "machine") {
     const open = openIn(glass);
@@ -59,12 +59,17 @@ export function readAddress(glass, text) {
   return parts;
 }
 
-/** The sentence that an address names, with its edits: {text, edits}, or null. */
+/** The tag of a target language, which stands for no characters of the text, or "". */
+export function tagOf({ source: { tokens: [first] } }) {
+  return first.end > first.start ? "" : first.piece;
+}
+
+/** The sentence that an address names, with its edits: {text, tag, edits}, or null. */
 export function sentenceOf(address) {
   const parts = new URLSearchParams(address);
   try {
     const edits = JSON.parse(parts.get("edits") ?? "[]");
-    return parts.get("text") && Array.isArray(edits) ? { text: parts.get("text"), edits } : null;
+    return parts.get("text") && Array.isArray(edits) ? { text: parts.get("text"), tag: parts.get("tag") ?? "", edits } : null;
   } catch {
     return null;
   }

@@ -1,6 +1,6 @@
 // The glass box: one translation of one model, seen in seven views.
 
-import { addressOf, readAddress } from "./address.js";
+import { addressOf, readAddress, tagOf } from "./address.js";
 import { useTheme } from "./colours.js";
 import { ANALYSES } from "./analysed.js";
 import { make, whenDrawn } from "./elements.js";
@@ -121,12 +121,6 @@ function tourKey(state, event) {
 /** A key that tells one record from another. */
 function nameOf({ source, target, edits }) {
   return JSON.stringify([source.text, target.text, edits]);
-}
-
-/** The tag of a target language, which stands for no characters of the text; null where there is none. */
-function tagOf({ source }) {
-  const [first] = source.tokens;
-  return first.end > first.start ? null : first.piece;
 }
 
 /** Draws the box anew; the focus stays where it was. arriving: the record is new. */

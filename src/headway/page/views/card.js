@@ -13,7 +13,7 @@ function blockOf(block) {
   if (/^#+ /u.test(block)) return make("h3", {}, inline(block.replace(/^#+ /u, "")));
   if (all(/^ {4}|^\t/u)) return make("pre", { tabindex: 0 }, lines.map((line) => line.trim()).join("\n"));
   if (all(/^\|/u)) return make("table", {}, make("tbody", {}, lines.filter((line) => /[^|\s:-]/u.test(line)).map(rowOf)));
-  if (all(/^[-*] |^ /u)) return make("ul", {}, block.split(/^[-*] /mu).slice(1).map((item) => make("li", {}, inline(item))));
+  if (/^[-*] /u.test(lines[0]) && all(/^[-*] |^ /u)) return make("ul", {}, block.split(/^[-*] /mu).slice(1).map((item) => make("li", {}, inline(item))));
   return make("p", {}, inline(block));
 }
 

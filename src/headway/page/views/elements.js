@@ -130,3 +130,13 @@ export function columnsFor(heads) {
   if (heads <= 8) return heads;
   return [8, 7, 6, 5, 4].find((count) => heads % count === 0) ?? 8;
 }
+
+/** Escape closes the <details>, and nothing around it. */
+export function closeOnEscape(details) {
+  details.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !details.open) return;
+    event.stopPropagation();
+    details.open = false;
+    details.firstChild.focus();
+  });
+}

@@ -2,6 +2,8 @@
 
 import { mountBox } from "./box.js";
 
+export { sentenceOf } from "./address.js";
+
 let styled = null;
 
 /** Loads the style sheet from beside this module, then calls mountBox of box.js. -> a promise */

@@ -31,9 +31,10 @@ export function machineView(glass) {
     const before = (isNarrow() && blocks.find(({ name }) => name === state.block)?.element) || machine.firstChild;
     if (before.nextSibling !== panel) before.after(panel); // who is in it stays there
   };
-  const turn = (name) => {
+  const turn = (name, way = null) => {
     state.block = state.block === name ? null : name;
     show();
+    if (way) (panel.querySelector(`[data-way="${way}"]:enabled`) ?? blocks.find((one) => one.name === name).button).focus({ preventScroll: true });
     const shown = isNarrow() ? blocks.find((one) => one.name === name).element : machine;
     if (state.block) whenDrawn(() => shown.scrollIntoView());
   };
@@ -84,7 +85,7 @@ function inside(glass, stack, { sublayer, ...about }) {
 function panelOf(glass, block, blocks, turn) {
   const { say } = glass;
   const at = blocks.indexOf(block);
-  const button = (name, other, text) => make("button", { type: "button", disabled: !other, "aria-label": say(name), title: say(name), click: () => turn(other.name) }, text);
+  const button = (name, other, text) => make("button", { type: "button", disabled: !other, "data-way": name, "aria-label": say(name), title: say(name), click: () => turn(other.name, name) }, text);
   return [
     make(
       "header",

@@ -1,6 +1,6 @@
 // The head of the box: the sentence, and what is there beside the views: the tour, presenter mode, theme, language.
 
-import { make } from "./elements.js";
+import { closeOnEscape, make } from "./elements.js";
 import { canBeExact } from "./exact.js";
 import { pictureButton } from "./save_picture.js";
 import { brief, languageOf, visible } from "./tokens.js";
@@ -69,7 +69,7 @@ function tools(state, glass, { draw, tourTo }) {
 function aboutButton(glass) {
   const { say } = glass;
   const details = make("details", { class: "about" }, make("summary", { "aria-label": say("aboutLabel"), title: say("aboutLabel") }, "i"), make("p", { class: "lead" }, about(glass)));
-  details.addEventListener("keydown", (event) => event.key === "Escape" && (details.open = false));
+  closeOnEscape(details);
   return details;
 }
 

@@ -163,7 +163,7 @@ function commandOf({ temperature, topK, topP }) {
 /** -> {element, show}; change() is called when chosen[name] has changed. */
 function slider(say, name, chosen, change) {
   const stops = STOPS[name];
-  const output = make("output", { class: "number" });
+  const output = make("output", { class: "number", "aria-live": "off" });
   const input = make("input", {
     type: "range",
     min: 0,

@@ -1,6 +1,6 @@
 // The page: the glass box, with a model in a worker in the place of a server.
 
-import { sentenceOf } from "./address.js";
+import { sentenceOf, tagOf } from "./address.js";
 import { mountBox } from "./box.js";
 import { cardElements } from "./card.js";
 import { make } from "./elements.js";
@@ -20,7 +20,9 @@ export async function showPage(open) {
     page.model = await model;
     performance.mark("headway-ready");
     page.draw();
-    await page.look(sentenceOf(location.hash.slice(1)) ?? { text: page.model.about.examples[0] });
+    const example = { text: page.model.about.examples[0] };
+    await page.look(sentenceOf(location.hash.slice(1)) ?? example);
+    if (!page.record) await page.look(example); // the model refuses what the address names
   } catch (problem) {
     page.tell("failed", { problem: problem.message });
   }
@@ -32,8 +34,8 @@ function languageOfAddress() {
   return ["en", "ko"].includes(language) ? language : null;
 }
 
-function isOf({ text, edits }, record) {
-  return text === sourceAsItWas(record) && keyOf(edits) === keyOf(record.edits);
+function isOf({ text, tag, edits }, record) {
+  return text === sourceAsItWas(record) && tag === tagOf(record) && keyOf(edits) === keyOf(record.edits);
 }
 
 class Page {
@@ -94,12 +96,12 @@ class Page {
     this.draw();
   }
 
-  /** Translates the text and shows the inside. edits: made before. */
-  async look({ text, edits = [] }) {
+  /** Translates the text and shows the inside. edits: made before; tag: of the target language. */
+  async look({ text, tag = "", edits = [] }) {
     const mine = ++this.latest;
     this.tell("looking");
     try {
-      await this.inspect(text, edits.length ? { edits } : {});
+      await this.inspect(tag ? `${tag} ${text}` : text, edits.length ? { edits } : {});
       if (mine !== this.latest) return;
       this.told = [null, {}];
       this.draw();

@@ -1,11 +1,11 @@
 // Saves the picture that is shown as SVG or PNG, in light colours on white, with the sentence above it and a legend below.
 
-import { make, makeSvg } from "./elements.js";
+import { closeOnEscape, make, makeSvg } from "./elements.js";
 import { shapesOf } from "./shapes.js";
 import { visible } from "./tokens.js";
 
-/** The picture of a view; of the others all that it shows. */
-const PICTURES = { translate: ".looking", heads: ".compared:not(:empty), .large", steps: ".step-scene" };
+/** The pictures of a view, of which the first that is there is saved; of the others all that it shows. */
+const PICTURES = { translate: [".looking"], heads: [".compared:not(:empty)", ".large"], steps: [".step-scene"] };
 const [MARGIN, LINE, SIZE, SHARP] = [16, 22, 14, 2];
 const [PATIENCE, TRIES] = [300, 20]; // milliseconds; a picture is painted a part at a time
 const FONT = "system-ui, NanumGothic, sans-serif";
@@ -22,12 +22,16 @@ export function pictureButton(state, { say }, draw) {
       draw();
     }
     const view = state.root.dataset.view;
-    const take = () => framed(shapesOf(state.place.querySelector("[role=tabpanel]").querySelector(PICTURES[view] ?? ".view")), [titleOf(state.record)], [say(`legend_${view}`)]);
-    const picture = state.theme === theme ? take() : await settled(take);
-    const blob = kind === "svg" ? new Blob([svgOf(picture)], { type: "image/svg+xml" }) : await pngOf(picture);
-    if (state.theme !== theme) {
-      state.theme = theme;
-      draw();
+    const take = () => framed(shapesOf(pictureOf(state.place.querySelector("[role=tabpanel]"), view)), [titleOf(state.record)], [say(`legend_${view}`)]);
+    let blob;
+    try {
+      const picture = state.theme === theme ? take() : await settled(take);
+      blob = kind === "svg" ? new Blob([svgOf(picture)], { type: "image/svg+xml" }) : await pngOf(picture);
+    } finally {
+      if (state.theme !== theme) {
+        state.theme = theme;
+        draw();
+      }
     }
     const address = URL.createObjectURL(blob);
     make("a", { href: address, download: `headway-${view}.${kind}` }).click();
@@ -42,8 +46,12 @@ export function pictureButton(state, { say }, draw) {
   const link = state.address ? make("button", { type: "button", click: copy }, say("copyLink")) : null;
   const buttons = ["svg", "png"].map((kind) => make("button", { type: "button", click: save(kind) }, kind.toUpperCase()));
   const menu = make("details", { class: "saving" }, make("summary", { "aria-label": say("keepPicture"), title: say("keepPicture") }, "⤓"), make("p", { class: "lead" }, say("savePicture"), ...buttons, link, note));
-  menu.addEventListener("keydown", (event) => event.key === "Escape" && (menu.open = false));
+  closeOnEscape(menu);
   return menu;
+}
+
+function pictureOf(panel, view) {
+  return [...(PICTURES[view] ?? []), ".view"].map((one) => panel.querySelector(one)).find((one) => one);
 }
 
 /** What take() gives when all is painted: when it gives the same again. */

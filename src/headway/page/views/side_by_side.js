@@ -6,9 +6,10 @@ import { lookingPicture } from "./looking.js";
 import { openNumbers } from "./numbers.js";
 import { visible } from "./tokens.js";
 
-/** What is compared, by the reader's choice: {head: [layer, head] or null, text: another sentence, record: its record or null}. */
+/** What is compared, by the reader's choice: {head: [layer, head] or null, text: another sentence, record: its record or null,
+ * linked: whether a link names the sentence, which is asked for then}. */
 export function comparedWith(glass) {
-  return glass.kept("beside", { head: null, text: "", record: null }, true);
+  return glass.kept("beside", { head: null, text: "", record: null, linked: false }, true);
 }
 
 /** state: chosenHead(glass); pictureOf(glass, kind, layer, head) -> elements. -> {element, show()} */
@@ -36,7 +37,7 @@ export function sideBySide(glass, state, pictureOf) {
     compared.replaceChildren(...pairs.map(([one, head]) => column(one, state.kind, head, Boolean(chosen.record), pictureOf)));
   };
   const ask = async () => {
-    chosen.record = chosen.text.trim() ? await glass.request(chosen.text, {}, status) : null;
+    chosen.record = chosen.text.trim() ? await glass.request(chosen.text, { arrays: "attention" }, status) : null;
     show();
   };
   const element = make(
@@ -47,7 +48,10 @@ export function sideBySide(glass, state, pictureOf) {
     status,
     compared,
   );
-  if (glass.inspect && chosen.text && !chosen.record) ask(); // of a link
+  if (glass.inspect && chosen.linked) {
+    chosen.linked = false;
+    ask();
+  }
   return { element, show };
 }
 

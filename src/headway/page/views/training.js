@@ -63,7 +63,7 @@ export function trainingView(glass) {
   return make(
     "div",
     { class: "view training" },
-    player(glass, state, times, show),
+    player(glass, state, times, changes, show),
     make(
       "div",
       { class: "scene-of-training" },
@@ -86,8 +86,9 @@ function mostAligned(record) {
   return { kind, layer, head };
 }
 
-/** The slider and its buttons; no play button for readers who want no motion. show() is called after each change. */
-function player({ say }, state, times, show) {
+/** The slider and its buttons; no play button for readers who want no motion. show() is called after each change, and
+ * `changes` isn't read aloud while it plays. */
+function player({ say }, state, times, changes, show) {
   const last = times.length - 1;
   let timer = null;
   const go = (at) => {
@@ -104,11 +105,13 @@ function player({ say }, state, times, show) {
   const halt = () => {
     clearInterval(timer);
     timer = null;
+    changes.setAttribute("aria-live", "polite");
     label("play");
   };
   const start = () => {
     if (state.at === last) go(0);
     label("pause");
+    changes.setAttribute("aria-live", "off");
     timer = setInterval(() => {
       if (!play.isConnected || state.at >= last) halt();
       else go(state.at + 1);
@@ -121,7 +124,7 @@ function player({ say }, state, times, show) {
   const play = button("play", () => (timer ? halt() : start()));
   play.classList.add("primary");
   const slider = make("input", { type: "range", min: 0, max: last, "aria-label": say("trainingSlider"), input: () => haltAt(Number(slider.value)) });
-  const where = make("output", {});
+  const where = make("output", { "aria-live": "off" });
   const tell = () => {
     const text = say("trainingMoment", { step: times[state.at].record.step.toLocaleString(), number: state.at + 1, count: last + 1 });
     slider.value = state.at;

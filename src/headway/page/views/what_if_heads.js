@@ -46,11 +46,13 @@ export function headsOff(glass) {
       const found = await askCases(glass, open.slice(at, at + AT_ONCE).map((edit) => [...record.edits, edit]), status);
       if (!found) return;
       found.forEach(note);
+      if (!button.isConnected) return; // the reader has gone on; what was tried is kept
       grids.forEach((one) => one.refresh());
       status.textContent = say("triedHeads", { done: Math.min(at + AT_ONCE, open.length), count: open.length });
     }
     status.textContent = "";
     showTable();
+    if (document.activeElement === document.body) table.firstChild.focus({ preventScroll: true });
   };
   const off = new Set(record.edits.map((edit) => keyOf([edit])));
   const heads = Object.entries(record.attention).flatMap(([kind, about]) => headsOf(kind, about)).filter((edit) => !off.has(keyOf([edit])));

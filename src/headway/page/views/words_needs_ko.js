@@ -61,6 +61,6 @@ export const needsKorean = {
   measureHeads: "재기",
   notMeasured: "모델의 검증 쌍이 여기에 없어 재지 못합니다. headway inspect … --analysis head_importance=PAIRS.tsv --output page.html은 직접 준비한 쌍으로 잽니다.",
   importance_ablation: "헤드가 없으면 잃는 것(토큰당 nat)",
-  importance_gradient: "Michel 외의 그래디언트 근사",
-  importanceOver: "문장 {sentences}개, 모두 {tokens}토큰에서 쟀습니다. 원래 모델이 매긴 로그 확률은 토큰당 {score}nat입니다. 모델이 자신 있는 곳에서는 그래디언트가 0에 가까워 둘이 다를 수 있습니다.",
+  importance_gradient: "Michel 외의 기울기 근사",
+  importanceOver: "문장 {sentences}개, 모두 {tokens}토큰에서 쟀습니다. 원래 모델이 매긴 로그 확률은 토큰당 {score}nat입니다. 모델이 자신 있는 곳에서는 기울기가 0에 가까워 둘이 다를 수 있습니다.",
 };

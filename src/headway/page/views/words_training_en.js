@@ -2,7 +2,7 @@
 
 export const trainingEnglish = {
   view_training: "Training",
-  lead_training: "One sentence at moments of the model's own training, from random weights to the last step. Move the slider and watch the heads form.",
+  lead_training: "One sentence at moments of the model's own training, from before the first step to the last. Move the slider and watch the heads form.",
   trainingSlider: "Moment of the training",
   trainingMoment: "Step {step}, moment {number} of {count}",
   trainingSource: "Validation sentence",
@@ -14,10 +14,11 @@ export const trainingEnglish = {
   trainingLoss: "Training loss",
   validationLoss: "Validation loss",
   trainingLossText: "Both are the cross-entropy in nats per token without label smoothing: of two batches of the training text, and of the whole validation text. The training loss in the run's log includes label smoothing and can be higher.",
+  legend_training: "A validation sentence at one moment of the training. Each small picture is one head: rows are queries, columns keys; full colour is 100% of a row's attention. Below the moment: both losses.",
   trainingCurves: "Loss at each moment. Validation loss: {first} at first, {last} at last.",
   trainingSteps: "training step (not to scale)",
   trainingChanges: "What changed",
-  trainingStart: "The weights are random. {spread} of {count} heads spread their attention.",
+  trainingStart: "Before the first step: {spread} of {count} heads spread their attention.",
   trainingFirst: "The first moment. {spread} of {count} heads spread their attention.",
   trainingChanged: "Heads with a new label since step {before}, at step {now}: {changed} of {count}.",
   trainingChange: "{head}: {from} → {to} ({measure}: {was} → {is})",
