@@ -108,3 +108,24 @@ def test_a_link_to_the_page_without_a_server_opens_a_sentence_with_its_edits(bro
     assert "text=the+mat+sat" in window.page.url
     window.asked = [url for url in window.asked if not url.startswith("blob:")]
     window.close(may_move=True)
+
+
+def test_the_page_without_a_server_keeps_its_sentence_beside_another(browser, random, tmp_path):
+    """Also where its address names a sentence that the model refuses: then it shows an example."""
+    page = tmp_path / "page.html"
+    export_web(random.stored, page, "float32")
+    window = Window(browser)
+    edits = json.dumps([{"kind": "head_off", "attention": "cross", "layer": 9, "head": 9}])
+    window.page.goto(f"{page.as_uri()}#view=heads&kind=cross&layer=1&head=1&text={quote(TEXT)}&edits={quote(edits)}")
+    window.page.wait_for_selector(".glass-head .sentence-line")
+    first = window.texts(".glass-head .sentence-line")
+    window.view("heads")
+    window.page.click(".head >> nth=1")
+    window.page.fill("#glass-beside", OTHER)
+    window.page.keyboard.press("Enter")
+    window.count(".compared > div", 2)
+    window.page.click(".language")
+    window.page.wait_for_function("document.documentElement.lang === 'ko'")
+    assert window.texts(".glass-head .sentence-line") == first
+    window.asked = [url for url in window.asked if not url.startswith("blob:")]
+    window.close(may_move=True)

@@ -27,7 +27,7 @@ def saved(window: Window, kind: str) -> bytes:
     return download.value.path().read_bytes()
 
 
-@pytest.mark.parametrize("view", ["translate", "heads", "steps", "machine", "numbers"])
+@pytest.mark.parametrize("view", ["translate", "heads", "steps", "machine", "needs", "whatIf", "numbers"])
 @pytest.mark.parametrize(("scheme", "language", "width"), [("light", "en", 1280), ("dark", "ko", 390)])
 def test_a_saved_picture_is_whole_and_light(browser, opened, record, view, scheme, language, width):
     window = opened(record.to_dict(), language, f"#view={view}", width=width, scheme=scheme, reduced_motion="reduce")
@@ -62,3 +62,12 @@ def test_a_saved_picture_is_whole_and_light(browser, opened, record, view, schem
     shown = np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("L").resize(png.size))
     context.close()
     assert np.abs(shown.astype(float) - pixels).mean() < 4  # of 255: both files are one picture
+
+
+def test_both_sides_of_a_comparison_are_in_its_picture(opened, record):
+    window = opened(record.to_dict(), "en", "#view=heads&kind=cross&layer=2&head=1&beside=1.3")
+    window.count(".compared > div", 2)
+    names = window.texts(".compared h3")
+    assert len(set(names)) == 2
+    texts = {one.text for one in ElementTree.fromstring(saved(window, "svg")).iter(f"{SVG}text")}
+    assert set(names) <= texts

@@ -1,11 +1,13 @@
 """The training view: its sentences and pictures are those of the moments, for every reader."""
 
 import base64
+import re
 
 import numpy as np
 import pytest
 
 from headway.insight import measure_heads
+from tests.system.test_glass_saving import saved
 
 TEXT = "the cat sat on the mat"
 REFERENCE = "a dog on a mat"
@@ -69,6 +71,15 @@ def test_a_record_without_moments_has_no_such_view(random, opened):
     window = opened(random.inspect(TEXT).to_dict(), address="#view=training")
     window.count("[role=tab]", 7)
     assert window.page.get_attribute("#glass-tab-translate", "aria-selected") == "true"
+
+
+def test_a_moment_is_saved_with_its_legend(document, opened):
+    window = opened(document, scheme="dark")
+    window.page.click("#glass-tab-training")
+    svg = saved(window, "svg").decode()
+    legend = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+    assert "A validation sentence at one moment of the training." in legend
+    assert window.page.get_attribute(".glass", "data-theme") != "light"
 
 
 @pytest.mark.parametrize("exists", [1, 2])
@@ -196,5 +207,5 @@ def test_it_fits_its_width_in_both_languages(document, opened, language, width):
     wide, inner = window.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert wide <= inner
     text = window.page.inner_text(".training")
-    assert ("학습 50단계" if language == "ko" else "Step 50") in text
+    assert ("학습 50스텝" if language == "ko" else "Step 50") in text
     assert "{" not in text

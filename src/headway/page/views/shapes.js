@@ -15,7 +15,7 @@ export function shapesOf(element) {
 
 function collect(node, { left, top, alpha }, shapes) {
   const style = getComputedStyle(node);
-  if (node.matches(LEFT_OUT) || style.display === "none" || style.visibility === "hidden") return;
+  if (node.matches(`${LEFT_OUT}, details:not([open]) > :not(summary)`) || style.display === "none" || style.visibility === "hidden") return;
   const around = { left, top, alpha: alpha * Number(style.opacity) };
   if (node instanceof SVGGeometryElement) shapes.push(...pathOf(node, style, around));
   else if (node instanceof HTMLElement) shapes.push(...boxOf(node, style, around));

@@ -6,7 +6,7 @@ export const trainingKorean = {
   trainingSlider: "학습 순간",
   trainingMoment: "학습 {step}스텝, {count}개 순간 중 {number}번째",
   trainingSource: "검증 문장",
-  trainingTranslation: "이 단계의 번역",
+  trainingTranslation: "이 순간의 번역",
   trainingReference: "참조 번역",
   trainingSame: "참조 번역과 같음",
   trainingDiffers: "참조 번역과 다름",
