@@ -8,7 +8,7 @@ import pytest
 TEXT = "the cat sat on the mat"
 LABELS = {
     "en": ["previous", "next", "same", "<eos> sink", "spread"],
-    "ko": ["이전", "다음", "같은 자리", "<eos>에 머묾", "흩어짐"],
+    "ko": ["이전", "다음", "같은 자리", "<eos>에 쏠림", "흩어짐"],
 }
 
 
