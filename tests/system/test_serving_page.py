@@ -21,11 +21,13 @@ KEY = "open-sesame"
 ROUTES = ["/translate", "/inspect", "/detect"]
 HOSTILE = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script> ant bee"
 GLASS = """let mounts = 0;
+export const sentenceOf = () => null;
 export function mount(element, { record, inspect, language }) {
   element.textContent = [++mounts, typeof record, typeof inspect, language].join(" ");
 }"""
 
-MEASURING = """export async function mount(element, { inspect, analyses }) {
+MEASURING = """export const sentenceOf = () => null;
+export async function mount(element, { inspect, analyses }) {
   element.textContent = analyses.join(" ");
   if (analyses.includes("head_importance")) await inspect("ant", { analyses: ["head_importance"] });
 }"""
@@ -111,7 +113,7 @@ def test_type_and_read(open_page, locale, words):
             "The model is sure of every word",
             "little to do with the text",
         ),
-        ("ko-KR", 390, "src에서 tgt로, 매개변수 {count} 개", "모든 단어에 자신이 있습니다", "원문과 관계없는 번역"),
+        ("ko-KR", 390, "src에서 tgt로, 파라미터 {count}개", "모든 단어에 자신이 있습니다", "원문과 관계없는 번역"),
     ],
 )
 def test_front_doors(open_page, trained, corpus, locale, width, line, sure, warning):
