@@ -108,7 +108,7 @@ def test_figures_are_of_the_moment(document, opened):
         )
         assert {*marker, *points} == {marker[0]}
     lines = window.page.eval_on_selector_all(
-        ".losses .curves:not(.key) polyline", "all => all.map((o) => o.getAttribute('points'))"
+        ".losses .curves:not(.sample) polyline", "all => all.map((o) => o.getAttribute('points'))"
     )
     heights = [[float(point.split(",")[1]) for point in line.split()] for line in lines]
     assert len(heights) == 2

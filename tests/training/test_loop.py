@@ -268,7 +268,7 @@ def test_a_reader_is_told_what_the_log_has(files, tmp_path, monkeypatch):
     run(recipe(files, max_steps=8), tmp_path / "run")
     logged = [entry for entry in log(tmp_path / "run") if "loss" in entry]
     assert [(step, loss, round(speed)) for step, loss, speed, *_ in told] == [
-        (entry["step"], entry["loss"], entry["tokens_per_second"]) for entry in logged
+        (entry["step"], f"smoothed loss {entry['loss']:.3f}", entry["tokens_per_second"]) for entry in logged
     ]
     assert [done for *_, done, _ in told] == pytest.approx([entry["step"] / 8 for entry in logged])
 

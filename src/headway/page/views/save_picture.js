@@ -98,7 +98,7 @@ function svgOf({ width, height, shift, shapes, around }) {
     makeSvg("g", { transform: `translate(${shift.join(" ")})` }, shapes.map(elementOf)),
     around.map(elementOf),
   );
-  return new XMLSerializer().serializeToString(image).replaceAll("<image data-href=", "<image href="); // in the page it would be loaded
+  return new XMLSerializer().serializeToString(image).replaceAll("<image data-href", "<image href"); // in the page it would be loaded
 }
 
 function elementOf(shape) {

@@ -34,7 +34,7 @@ export function lossPicture({ say }, moments) {
     });
   };
   const legend = [["training_loss", "trainingLoss"], ["validation_loss", "validationLoss"]].map(([name, word]) =>
-    make("span", {}, makeSvg("svg", { class: "curves key", viewBox: "0 0 28 8", "aria-hidden": "true" }, makeSvg("polyline", { class: name, points: "0,4 28,4" })), ` ${say(word)}`),
+    make("span", {}, makeSvg("svg", { class: "curves sample", viewBox: "0 0 28 8", "aria-hidden": "true" }, makeSvg("polyline", { class: name, points: "0,4 28,4" })), ` ${say(word)}`),
   );
   return { element: make("figure", { class: "losses" }, picture, make("figcaption", { class: "quiet keys" }, legend)), show };
 }
