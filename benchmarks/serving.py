@@ -42,7 +42,7 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from headway.translator import Translator
 model, engine, alone, beam = sys.argv[1:5]
-texts, options = json.load(sys.stdin), {"beam_size": int(beam)} if beam else {}
+texts, options = json.load(sys.stdin), {"beam_size": int(beam)} if int(beam) else {}
 translator = Translator.load(model, engine=engine)
 translator.translate(texts, **options)
 start, processor = time.perf_counter(), time.process_time()
@@ -261,7 +261,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("source", type=Path)
     parser.add_argument("--engine", default="torch")
-    parser.add_argument("--beam", type=int, default="", help="beam size; default: the model's own")
+    parser.add_argument("--beam", type=int, default=0, help="beam size; 0: the model's own")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--soak", type=float, default=120)
     parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
