@@ -122,7 +122,6 @@ def test_ctrl_c_while_choosing_tells_how_to_go_on(pairs, tmp_path):
     with subprocess.Popen([*map(str, command), "--output", str(run)], stderr=subprocess.PIPE) as process:
         wait_until(process, (run / "measuring").exists)
         process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
         told = process.stderr.read().decode().splitlines()
     assert process.returncode == 130
     assert told[-1].startswith("SIGINT: go on with ")

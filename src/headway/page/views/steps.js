@@ -1,9 +1,10 @@
 // The fourth view: decoding, token by token: what the step looks at, what it has written, what comes next, and the beam.
 
 import { probabilityBars } from "./bars.js";
-import { make, select, sign } from "./elements.js";
+import { make, select } from "./elements.js";
 import { nextToken } from "./next_token.js";
 import { decimal, percent, probability } from "./numbers.js";
+import { playerOf } from "./player.js";
 import { isEdited } from "./stages.js";
 import { stepPicture } from "./step_picture.js";
 import { brief, pieceTexts, visible } from "./tokens.js";
@@ -53,41 +54,18 @@ function player(glass, now) {
   const last = record.steps.length - 1;
   const pieces = pieceTexts(record.target.tokens);
   const kept = glass.kept("steps", { speed: 1 }, true);
-  let timer = null;
-  const button = (name, act) => make("button", { type: "button", "aria-label": say(name), title: say(name), click: act }, sign(name));
-  const go = (step) => glass.choose("target", Math.max(0, Math.min(last, step)));
-  const label = (name) => {
-    play.replaceChildren(sign(name));
-    play.setAttribute("aria-label", say(name));
-    play.title = say(name);
-  };
-  const halt = () => {
-    clearInterval(timer);
-    timer = null;
-    label("play");
-  };
-  const start = () => {
-    if (now() === last) go(0);
-    label("pause");
-    timer = setInterval(() => {
-      if (!play.isConnected || now() >= last) halt();
-      else go(now() + 1);
-    }, PAUSE / kept.speed);
-  };
+  const { play, slider, button, haltAt, again } = playerOf(say, {
+    last,
+    now,
+    go: (step) => glass.choose("target", Math.max(0, Math.min(last, step))),
+    pause: () => PAUSE / kept.speed,
+    slide: "stepSlider",
+  });
   const speeds = SPEEDS.map((speed) => [`${speed}`, `${speed}×`]);
   const speed = select(say("speed"), speeds, `${kept.speed}`, (value) => {
     kept.speed = Number(value);
-    if (!timer) return;
-    clearInterval(timer);
-    start();
+    again();
   });
-  const haltAt = (step) => {
-    halt();
-    go(step);
-  };
-  const play = button("play", () => (timer ? halt() : start()));
-  play.classList.add("primary");
-  const slider = make("input", { type: "range", min: 0, max: last, "aria-label": say("stepSlider"), input: () => haltAt(Number(slider.value)) });
   const where = make("output", { class: "quiet", "aria-live": "polite" });
   const show = () => {
     const values = { step: now() + 1, count: last + 1, token: brief(pieces[now()], 24) };

@@ -1,10 +1,11 @@
 // A view of the training: one sentence at moments from step 0 to the last, under a slider.
 
 import { headColour } from "./colours.js";
-import { columnsFor, make, sign } from "./elements.js";
+import { columnsFor, make } from "./elements.js";
 import { amount, measureName, sentenceAbout, shortLabel } from "./head_labels.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
 import { decimal, matrixOf, openNumbers, percent, probability } from "./numbers.js";
+import { playerOf } from "./player.js";
 import { attentionLabels, brief, visible } from "./tokens.js";
 import { headsOf, mostMoved, nameOfWeights, relabelled } from "./training_changes.js";
 import { lossPicture } from "./training_losses.js";
@@ -90,40 +91,13 @@ function mostAligned(record) {
  * `changes` isn't read aloud while it plays. */
 function player({ say }, state, times, changes, show) {
   const last = times.length - 1;
-  let timer = null;
   const go = (at) => {
     state.at = Math.max(0, Math.min(last, at));
     tell();
     show();
   };
-  const button = (name, act) => make("button", { type: "button", "aria-label": say(name), title: say(name), click: act }, sign(name));
-  const label = (name) => {
-    play.replaceChildren(sign(name));
-    play.setAttribute("aria-label", say(name));
-    play.title = say(name);
-  };
-  const halt = () => {
-    clearInterval(timer);
-    timer = null;
-    changes.setAttribute("aria-live", "polite");
-    label("play");
-  };
-  const start = () => {
-    if (state.at === last) go(0);
-    label("pause");
-    changes.setAttribute("aria-live", "off");
-    timer = setInterval(() => {
-      if (!play.isConnected || state.at >= last) halt();
-      else go(state.at + 1);
-    }, PAUSE);
-  };
-  const haltAt = (at) => {
-    halt();
-    go(at);
-  };
-  const play = button("play", () => (timer ? halt() : start()));
-  play.classList.add("primary");
-  const slider = make("input", { type: "range", min: 0, max: last, "aria-label": say("trainingSlider"), input: () => haltAt(Number(slider.value)) });
+  const told = (playing) => changes.setAttribute("aria-live", playing ? "off" : "polite");
+  const { play, slider, button, haltAt } = playerOf(say, { last, now: () => state.at, go, pause: () => PAUSE, slide: "trainingSlider", told });
   const where = make("output", { "aria-live": "off" });
   const tell = () => {
     const text = say("trainingMoment", { step: times[state.at].record.step.toLocaleString(), number: state.at + 1, count: last + 1 });
