@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ WIDTH, HEIGHT = 1200, 690
 """Pixels of the window."""
 SHOWN = 840, 483
 """Pixels of the picture."""
-COLOURS = 160
+COLOURS, FREQUENT = 200, 40
+"""Of the palette, and those of them that are taken as they are."""
 TABS = {"machine": 1, "heads": 2, "training": 6}
 """Their places among the views."""
 Frame = tuple[Image.Image, int]
@@ -58,12 +60,23 @@ def frames(page: Any) -> Iterator[Frame]:
         yield shot(2200 if moment == moments else 450)
 
 
+def palette_of(images: list[Image.Image]) -> Image.Image:
+    """The most frequent colours as they are, which are paper, ink and lines, and others between all that occur."""
+    counts: Counter[Any] = Counter()
+    for image in images:
+        counts.update({colour: count for count, colour in image.getcolors(SHOWN[0] * SHOWN[1]) or []})
+    frequent = [colour for colour, _ in counts.most_common(FREQUENT)]
+    each = Image.new("RGB", (len(counts), 1))
+    each.putdata(list(counts))
+    others = each.quantize(COLOURS - FREQUENT).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*(value for colour in frequent for value in colour), *others])
+    return palette
+
+
 def write(images: list[Frame], output: Path) -> None:
     """One palette for all frames, so that what stands still costs nothing."""
-    together = Image.new("RGB", (SHOWN[0], SHOWN[1] * len(images)))
-    for i, (image, _) in enumerate(images):
-        together.paste(image, (0, SHOWN[1] * i))
-    palette = together.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # rare colours, too
+    palette = palette_of([image for image, _ in images])
     first, *rest = (image.quantize(palette=palette, dither=Image.Dither.NONE) for image, _ in images)
     durations = [milliseconds for _, milliseconds in images]
     first.save(output, save_all=True, append_images=rest, duration=durations, loop=0, optimize=True)
