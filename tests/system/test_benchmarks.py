@@ -5,9 +5,11 @@ import os
 import random
 import re
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 import sacrebleu
@@ -125,6 +127,29 @@ def test_students(trained, corpus, tmp_path, monkeypatch):
     translations = [one.text for one in Translator.load(trained).translate(sources, beam_size=1)]
     assert float(first[8]) == pytest.approx(sacrebleu.corpus_bleu(translations, [references]).score, abs=0.005)
     assert third[9].endswith("of 100")
+
+
+def test_equal_minutes(corpus, tmp_path):
+    """Half a minute for each; the picture has a point and a label for each row, the faster further to the right."""
+    files = [corpus.file(f"{part}.{side}") for part in ("train", "valid", "test") for side in ("src", "tgt")]
+    for old, new in zip(files, ("train.de", "train.en", "valid.de", "valid.en", "test.de", "test.en"), strict=True):
+        shutil.copy(old, tmp_path / new)
+    train, valid, test = ([tmp_path / f"{part}.{side}" for side in ("de", "en")] for part in ("train", "valid", "test"))
+    found = tmp_path / "found.json"
+    sizes = ["--minutes", "0.5", "--rounds", "1", "--json", found]
+    said = benchmark("equal_minutes", *train, "--valid", *valid, "--test", *test, *sizes)
+    rows = json.loads(found.read_text())["rows"]
+    assert {"headway", "headway --fast"} <= {row["name"] for row in rows}
+    assert all(f"| {row['name']} | {row['bleu']:.2f} |" in said for row in rows)
+    assert all(row["processor_minutes"] > 0 and row["sentences_per_second"] > 0 for row in rows)
+    benchmark("equal_minutes", "--draw", found, "--output", tmp_path)
+    for name, word in (("equal-minutes.svg", "sentences"), ("equal-minutes.ko.svg", "문장")):
+        picture = ElementTree.parse(tmp_path / name).getroot()
+        places = [float(one.get("cx")) for one in picture.iter("{http://www.w3.org/2000/svg}circle")]
+        speeds = [row["sentences_per_second"] for row in rows]
+        assert sorted(range(len(rows)), key=places.__getitem__) == sorted(range(len(rows)), key=speeds.__getitem__)
+        labels = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+        assert all(any(row["name"] in label and word in label for label in labels) for row in rows)
 
 
 def test_deploying(trained, corpus, tmp_path):
