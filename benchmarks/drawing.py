@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -26,12 +27,12 @@ circle { fill: #7a8797 } .ours { fill: #1d5fbf }
 """
 WORDS = {
     "en": {
-        "title": "{minutes:g} minutes of training on one core, then translating on one core",
+        "title": "{minutes:.0f} minutes of one core for training, then one core for translating",
         "x": "sentences a second",
         "speed": "BLEU {bleu:.1f}, {sentences_per_second:,.0f} sentences/s",
     },
     "ko": {
-        "title": "코어 하나로 {minutes:g}분 학습한 뒤 코어 하나로 번역",
+        "title": "코어 하나로 {minutes:.0f}분 학습한 뒤 코어 하나로 번역",
         "x": "초당 문장 수",
         "speed": "BLEU {bleu:.1f}, 초당 {sentences_per_second:,.0f}문장",
     },
@@ -78,7 +79,7 @@ def picture(found: dict[str, Any], words: dict[str, str]) -> str:
     def y(bleu: float) -> float:
         return TOP + (steps[-1] - bleu) / (steps[-1] - steps[0]) * (HEIGHT - TOP - BOTTOM)
 
-    title = words["title"].format(**found)
+    title = words["title"].format(minutes=statistics.median(row["processor_minutes"] for row in rows))
     parts = [f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}" rx="8"/>']
     for bleu in steps:
         parts.append(f'<line x1="{LEFT}" y1="{y(bleu):.0f}" x2="{WIDTH - RIGHT}" y2="{y(bleu):.0f}"/>')
