@@ -155,6 +155,7 @@ def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Kind], torch.de
         for name in ("autocast", "is_autocast_enabled", "get_autocast_dtype"):
             monkeypatch.setattr(torch, name, _on_cpu_instead(getattr(torch, name)))
         monkeypatch.setattr(torch.cuda, "is_available", lambda: kind == "cuda")
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: int(kind == "cuda"))
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: kind == "mps")
         own = torch.Generator()  # its state can be taken and put back; what is drawn comes from the CPU's

@@ -1,28 +1,32 @@
 """A run on an accelerator: it learns what it learns on the CPU, and its steps don't wait for the device."""
 
+import shutil
+
 import pytest
+import torch
 from tests.pretend_device import PretendTensor
-from tests.training.test_loop import StopAfter, begin, losses, recipe, run
+from tests.training.test_loop import StopAfter, begin, finish, log, losses, recipe, run
 from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixture
 
 from headway.errors import UserError
 from headway.storage.steps import step_folders
 from headway.training import loop
-from headway.training.loop import read_steps, take_step
-from headway.training.processes import Interrupted
+from headway.training.loop import read_steps, run_loop, take_step
+from headway.training.processes import Interrupted, StopRequests
 from headway.training.reporter import Reporter
 
 WAYS = [
     {"ema_decay": 0.9},
     {"optimizer": "muon"},
     {"precision": "bf16"},
+    {"precision": "fp16"},
     {"tokens_per_micro_batch": 64},
     {"risk_samples": 2, "max_steps": 8},
 ]
 
 
 def named(way):
-    return next(iter(way))
+    return "-".join(map(str, next(iter(way.items()))))
 
 
 def without_dropout(recipe):
@@ -52,7 +56,7 @@ def test_a_run_on_a_device_is_that_of_the_cpu(files, tmp_path, pretend_device, w
     assert found == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize("way", WAYS[:4], ids=named)
+@pytest.mark.parametrize("way", WAYS[:5], ids=named)
 def test_a_step_makes_one_copy_of_each_batch_and_no_wait(files, tmp_path, pretend_device, way):
     """Its results are read later, at once."""
     opened = begin(recipe(files, **way, device=pretend_device("cuda").type), tmp_path / "run")
@@ -100,3 +104,36 @@ def test_a_number_that_is_not_finite_is_told_with_its_step(files, tmp_path, pret
         run(recipe(files, device="cuda", save_every=5, validate_every=20), tmp_path / "run")
     assert len(made) == 8
     assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000005"]
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("auto", "float16"), ("bf16", "bfloat16"), ("fp32", "float32")])
+def test_a_card_without_bf16(files, tmp_path, pretend_device, monkeypatch, capfd, precision, dtype):
+    """`auto` is fp16, and bf16 is warned of."""
+    pretend_device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation)
+    opened = begin(recipe(files, device="cuda", precision=precision), tmp_path / "run")
+    told = " ".join(capfd.readouterr().err.split())
+    assert f"parameters, cuda, {dtype}" in told
+    assert ("emulates it slowly" in told) == (precision == "bf16")
+    assert (opened.scaler is not None) == (dtype == "float16")
+
+
+def test_fp16_leaves_out_steps_whose_gradients_are_too_large(files, tmp_path, monkeypatch):
+    """And goes on with half the scale, also after a resume; not for ever."""
+    opened = begin(recipe(files, precision="fp16", save_every=8), tmp_path / "run")
+    assert opened.scaler is not None
+    opened.scaler.load_state_dict({**opened.scaler.state_dict(), "scale": 2.0**32})
+    finish(opened)
+    norms = [entry["gradient_norm"] for entry in log(tmp_path / "run") if "loss" in entry]
+    skipped = norms.index(next(filter(None, norms)))
+    assert 0 < skipped < 24
+    assert None not in norms[skipped:]
+    assert opened.scaler.get_scale() == 2.0 ** (32 - skipped)
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000024")
+    again = begin(recipe(files, precision="fp16", save_every=8), tmp_path / "run")
+    assert again.scaler is not None
+    assert again.scaler.get_scale() == 2.0 ** (32 - skipped)
+    again.scaler.load_state_dict({**again.scaler.state_dict(), "scale": 2.0**120})
+    monkeypatch.setattr(loop, "MOST_SKIPPED", 5)
+    with pytest.raises(UserError, match=r"step 22, .* a gradient is not finite"):
+        run_loop(again, StopRequests(), Reporter(quiet=True))

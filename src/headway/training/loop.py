@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 
 from headway.data.batches import MicroBatch
+from headway.devices import pick_device
 from headway.errors import UserError
 from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import work_of_update
@@ -26,6 +27,8 @@ from headway.training.start import start
 from headway.training.step import StepResult, naming_batch, train_step, try_batch
 
 Watch = Callable[[Run], None]
+MOST_SKIPPED = 20
+"""Steps in a row that fp16 may leave out, because a gradient is beyond its range; each halves the scale of the loss."""
 SECONDS_UNREAD, MOST_UNREAD = 1.0, 50
 """Steps whose results an accelerator still computes, in seconds and in number, before the loop waits for them."""
 
@@ -36,7 +39,7 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter, watch: Watch | None 
 
     Raises UserError for mistakes that the user can fix, and Interrupted after SIGINT or SIGTERM, once all is saved.
     """
-    ranks = join_ranks()
+    ranks = join_ranks(pick_device(recipe.training.device))
     with reporter, ranks.watching(folder), ExitStack() as held:
         if not recipe.stages:
             return _train_one(recipe, folder, reporter, ranks, watch=watch)
@@ -163,6 +166,7 @@ def take_step(run: Run, micro_batches: list[MicroBatch]) -> TakenStep:
             max_gradient_norm=options.max_gradient_norm,
             dtype=run.dtype,
             all_reduce_sum=run.ranks.all_reduce_sum,
+            scaler=run.scaler,
         )
         if run.average is not None:
             run.average.update(step)
@@ -184,8 +188,10 @@ def read_steps(run: Run, taken: Sequence[TakenStep], log: RunLog | None, reporte
     smoothed = "smoothed " if options.label_smoothing and not options.risk_samples else ""  # a validation's loss isn't
     for one in taken:
         loss, norm = sum(next(found) for _ in one.result.losses) / one.divisor, next(found)
-        for name, number in (("the loss", loss), ("a gradient", norm)):
-            if not math.isfinite(number):
+        run.skipped = 0 if math.isfinite(norm) else run.skipped + 1
+        may_skip = run.scaler is not None and run.skipped <= MOST_SKIPPED
+        for name, is_bad in (("the loss", not math.isfinite(loss)), ("a gradient", run.skipped and not may_skip)):
+            if is_bad:
                 raise UserError(
                     f"step {one.step}, {one.place}: {name} is not finite; nothing of it was used or saved. Begin a new "
                     "run with a lower training.learning_rate, or training.precision: fp32"
@@ -193,7 +199,7 @@ def read_steps(run: Run, taken: Sequence[TakenStep], log: RunLog | None, reporte
         if log is not None:
             figures = {
                 "loss": loss,
-                "gradient_norm": round(norm, 4),
+                "gradient_norm": None if run.skipped else round(norm, 4),
                 "learning_rate": one.rate,
                 "tokens_per_second": round(speed),
                 "seconds": round(seconds, 4),
