@@ -129,7 +129,7 @@ def _may_have_accelerator() -> bool:
 
 
 def _count(accelerator: str) -> int:
-    """How many of them torch finds or, where torch isn't installed, CTranslate2, which knows only cuda."""
+    """Number of such devices that torch finds or, where torch isn't installed, CTranslate2, which knows only cuda."""
     if has_torch():
         import torch
 

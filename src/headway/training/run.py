@@ -52,7 +52,7 @@ class Run:
     """Validated and saved in place of the weights."""
     progress: Progress
     scaler: GradScaler | None
-    """With fp16."""
+    """Scaler of the loss, for fp16."""
     ranks: SingleProcess
     earlier: Sequence[RunStage] | None
     """The stages before this one; None for a run without stages."""
