@@ -16,7 +16,6 @@ import torch
 from headway.cli import demo
 from headway.corpora import dates
 from headway.decoding import Sampling, faithful
-from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import Analyses, Request
 from headway.insight.analyses.contrast import AskContrast, contrast
 from headway.insight.analyses.contributions import contributions
@@ -27,14 +26,14 @@ from headway.insight.analyses.head_importance import AskHeadImportance, head_imp
 from headway.insight.analyses.logit_lens import logit_lens
 from headway.insight.analyses.patching import AskPatching, patching
 from headway.insight.analyses.reading import Reading, erasures, hidden_without
-from headway.insight.editing import prefix_logits
-from headway.insight.recording import recording_copy
+from headway.insight.editing import edited_model, prefix_logits
+from headway.insight.recording import record_pass, recording_copy
+from headway.insight.what_if import usual_cases
 from headway.interop import onnx
 from headway.model import ModelConfig, Transformer
 from headway.page import ShownRecord
 from headway.recipe import reading as recipes
 from headway.storage import StoredModel
-from headway.text.shortlist import Shortlist
 from headway.training.optim import orthogonalized
 from headway.translator import Translator
 from headway.translator.glossary import Glossary
@@ -140,17 +139,14 @@ def test_translations_on_a_device_are_those_of_the_cpu(pretend_device, stored, k
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_shortlists_and_ensembles_on_a_device_translate_as_on_the_cpu(pretend_device, stored, kind):
+def test_ensembles_on_a_device_translate_as_on_the_cpu(pretend_device, stored, kind):
     pretend_device(kind)
-    size = stored.target_tokenizer.vocab_size
-    listed = Shortlist(np.arange(260, 260 + size, dtype=np.int32)[:, None] % size, np.arange(4, dtype=np.int32), size)
     other = copy.deepcopy(stored)
     with torch.no_grad():
         other.model.output.weight.neg_()
     for options in (SEARCHES["greedy"], SEARCHES["beam"], SEARCHES["glossary"]):
-        for models in ([replace(stored, shortlist=listed)], [stored, other]):
-            there, here = (door.translate(TEXTS, **options) for door in both(*models))
-            assert [found.text for found in there] == [found.text for found in here]
+        there, here = (door.translate(TEXTS, **options) for door in both(stored, other))
+        assert [found.text for found in there] == [found.text for found in here]
 
 
 @pytest.mark.parametrize("kind", KINDS)

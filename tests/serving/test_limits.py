@@ -169,6 +169,8 @@ def test_a_request_is_charged_by_its_work(serve):
     [
         ("/translate", {"q": "a"}, 1),
         ("/translate", {"q": "\n".join("a" * 100), "beam_size": 10}, 22),  # 199 characters and 99 ends of lines
+        ("/translate", {"q": "Ab. " * 250, "beam_size": 10}, 60),  # 1,000 characters and 250 ends of sentences
+        ("/translate", {"q": "3.14,a.b" * 125, "beam_size": 10}, 10),
         ("/translate", {"q": "<br>a" * 100, "format": "html", "beam_size": 10}, 25),
         ("/translate", {"q": "a" * 1000, "glossary": {"b": "c"}}, 17),  # the places of a beam for 16 terms
         ("/detect", {"q": ["a" * 5000] * 5}, 3),

@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, rows_to_keep, without_end
-from headway.decoding.ranking import length_penalty, normalized_score, ranked
-from headway.decoding.searcher import Hypothesis
-from headway.kernels.likeliest import likeliest
+from headway.decoding.engine import Engine, likeliest, rows_to_keep, without_end
+from headway.decoding.searcher import Hypothesis, length_penalty, normalized_score, ranked
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.decoding.beam import Beams, Continuations
+from headway.decoding.engine import likeliest
 from headway.decoding.phrases import Phrase, RequiredPhrases
-from headway.kernels.likeliest import likeliest
 
 NONE = -1
 

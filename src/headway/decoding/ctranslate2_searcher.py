@@ -7,11 +7,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from headway.decoding import Hypothesis, SearchOptions
-from headway.decoding.by_length import batches_by_length, search_batches
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import ModelPieces, load_ctranslate2
 from headway.decoding.options import ABILITIES
-from headway.decoding.ranking import ranked
+from headway.decoding.phrases import RequiredPhrases
+from headway.decoding.searcher import batches_by_length, ranked, search_batches
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class CTranslate2Searcher:
     as the first, and with a shortlist, on CPU, among those that the sentences of a batch may have.
     """
 
+    takes_phrases = False
+
     def __init__(self, model: ModelDirectory | StoredModel, device: str, precision: str, threads: int) -> None:
         """device: such as `cpu` or `cuda:1`; precision: one of COMPUTE_TYPES; threads: on CPU. Raises UserError where
         CTranslate2 can't run this model so here."""
@@ -78,8 +80,14 @@ class CTranslate2Searcher:
                 raise UserError(f"engine ctranslate2 on cuda: {error}; use --engine torch") from error
 
     def search(
-        self, sources: Sequence[list[int]], options: SearchOptions, caps: Sequence[int], prefixes: Sequence[list[int]]
+        self,
+        sources: Sequence[list[int]],
+        options: SearchOptions,
+        caps: Sequence[int],
+        prefixes: Sequence[list[int]],
+        required: RequiredPhrases | None = None,
     ) -> list[list[Hypothesis]]:
+        assert required is None
         for what, engines, *_ in (ABILITIES[name] for name in options.changed):
             if "ctranslate2" not in engines:
                 raise UserError(f"engine ctranslate2 has no {what}; use engine torch")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from headway.decoding.by_length import TOKENS_PER_BATCH
+from headway.decoding.searcher import TOKENS_PER_BATCH
 from headway.devices import EngineName, has_torch
 from headway.errors import UserError
 from headway.model.config import ModelConfig

@@ -13,6 +13,7 @@ from headway.devices import has_torch
 from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
 from headway.languages import read_code
+from headway.serving.schemas import TranslateRequest
 from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
 from headway.translator import Translator
@@ -42,6 +43,11 @@ class LanguagePair:
     def is_readable(self, text: str, most: int | None = None) -> bool:
         """Whether the model can read the whole text, and it has at most `most` tokens."""
         return self.translator.is_readable(self.prefix + text, most)
+
+    def beam_size(self, wanted: TranslateRequest) -> int:
+        """Hypotheses that are kept of each sentence."""
+        own = self.translator.search_options(beam_size=wanted.beam_size).beam_size
+        return max(own, 1 + wanted.alternatives)
 
     def about(self) -> dict[str, Any]:
         """Facts about the direction for a page, with its possible analyses: none without torch."""

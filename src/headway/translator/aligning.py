@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.decoding.by_length import batches_by_length
+from headway.decoding.searcher import batches_by_length
 from headway.storage.model_info import Aligner
 from headway.translator.reading import Floats, Reader, padded
 

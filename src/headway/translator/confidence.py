@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.decoding.by_length import batches_by_length
+from headway.decoding.searcher import batches_by_length
 from headway.errors import UserError
 from headway.evaluation import sentence_chrf
 from headway.storage import ModelInfo

@@ -183,7 +183,6 @@ class Engines:
             stored.config.pad_id,
             device,
             after_batch=FreedMemory().bound,
-            allowed=stored.shortlist.allowed if stored.shortlist and not self._ensemble else None,
         )
 
     def _on_device(self, model: ModelDirectory | StoredModel) -> StoredModel:
