@@ -17,8 +17,7 @@ from headway.errors import UserError
 from headway.insight.pictures import HeatMap, check_picture_path, draw_heat_maps, heat_maps, save_picture
 
 if TYPE_CHECKING:
-    from headway.insight import AttentionMaps, TranslationRecord
-    from headway.insight.maps import AttentionKind
+    from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
 
 WHOLE = (".html", ".json")
 """Files that hold the whole record."""
@@ -76,9 +75,8 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
     headway inspect runs/multi30k-de-en --source test.de --target test.en --analysis erasure --output table.jsonl
     """
+    from headway.insight import KINDS, usual_cases
     from headway.insight.analyses import LONGEST_ANALYSED, TokenNames, names_by_sentence
-    from headway.insight.maps import KINDS
-    from headway.insight.what_if import usual_cases
     from headway.storage import find_model
     from headway.translator.lines import language_prefix
 
@@ -136,8 +134,8 @@ def inspect(
 def _show_maps(charts: list[list[HeatMap]], output: Path | None, *, moving: bool, cross: bool) -> None:
     """Writes a picture, or prints the maps. Raises UserError for a moving picture of anything but one map of
     cross-attention."""
+    from headway.insight import draw_map
     from headway.insight.animation import animated_picture
-    from headway.insight.terminal import draw_map
 
     if output is not None and moving:
         if not cross or [len(row) for row in charts] != [1]:

@@ -122,7 +122,7 @@ class CTranslate2Searcher:
         running = [
             self._engine.score_batch(
                 self._source_pieces([sources[i] for i in batch]),
-                self._target_pieces([targets[i] for i in batch]),
+                [self._pieces.of_target(targets[i]) for i in batch],
                 asynchronous=True,
                 max_input_length=0,
             )
@@ -149,7 +149,7 @@ class CTranslate2Searcher:
             given = any(prefixes[i] for i in batch)
             futures = self._engine.translate_batch(
                 self._source_pieces([sources[i] for i in batch]),
-                target_prefix=self._target_pieces([prefixes[i] for i in batch]) if given else None,
+                target_prefix=[self._pieces.of_target(prefixes[i]) for i in batch] if given else None,
                 asynchronous=True,
                 beam_size=options.beam_size,
                 patience=patience,
@@ -180,10 +180,7 @@ class CTranslate2Searcher:
             raise KeyboardInterrupt
 
     def _source_pieces(self, sources: Sequence[list[int]]) -> list[list[str]]:
-        return [[*[self._pieces.source[id_] for id_ in source], self._pieces.source_end] for source in sources]
-
-    def _target_pieces(self, targets: Sequence[list[int]]) -> list[list[str]]:
-        return [[self._pieces.target[id_] for id_ in target] for target in targets]
+        return [[*self._pieces.of_source(source), self._pieces.source_end] for source in sources]
 
 
 def _batches(lengths: Sequence[int], limits: Sequence[int], most: int) -> list[list[int]]:

@@ -43,8 +43,7 @@ class DecoderState:
     """For each layer (sentences, heads, source length, d_head), source length innermost: in either order the product
     of one row with short matrices is fastest."""
     memory_mask: Tensor
-    """Is added to scores: 0 where a place may be read, a very negative number at padding.
-    (sentences, 1, 1, source length)"""
+    """Is added to scores: 0, or a very negative number at padding. (sentences, 1, 1, source length)"""
     cache: Tensor
     """Keys and values of the positions so far: (rows, layers, 2, capacity, d_model). A row lies together, because rows
     are selected; the capacity grows when it is full."""

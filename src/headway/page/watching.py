@@ -8,7 +8,7 @@ import math
 from contextlib import nullcontext
 from typing import Any
 
-from headway.insight.maps import attention_names
+from headway.insight import attention_names
 from headway.page.document import numbers_entry, record_document
 from headway.page.inspecting import inspect
 from headway.page.training_file import FORMAT, FORMAT_VERSION, TRAINING_FILE, read_training

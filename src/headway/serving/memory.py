@@ -59,8 +59,7 @@ def most_memory(models: Sequence[tuple[ModelConfig, int, EngineName]], settings:
 
 
 def check_memory(translators: Collection[Translator], settings: Settings, workers: int) -> str:
-    """A line that says how much memory the server may take, and whether it may have as much. Raises UserError if not
-    even the models fit."""
+    """A line on how much memory the server may take, and may have. Raises UserError if not even the models fit."""
     models: list[tuple[ModelConfig, int, EngineName]] = [
         (one.info.config, one.info.num_parameters, one.engine) for one in translators if one.device == "cpu"
     ]

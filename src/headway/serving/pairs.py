@@ -68,8 +68,7 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
     def __init__(
         self, translators: Iterable[Translator], examples: Mapping[Translator, Sequence[tuple[str, str]]] | None = None
     ) -> None:
-        """examples: validation pairs of a model, with the tags of target languages. Raises UserError if two models have
-        the same direction."""
+        """examples: a model's validation pairs, with tags. Raises UserError if two models have the same direction."""
         for translator in translators:
             source = translator.info.source_language
             prefixes = {tag: f"{language_tag(tag)} " for tag in translator.target_languages}

@@ -95,8 +95,7 @@ class TextSearcher:
         prefixes: Sequence[list[int]],
         glossaries: Sequence[Glossary],
     ) -> dict[int, Translation]:
-        """Translations, by number, of the texts whose links and tags can be placed in the translation of the text
-        without them."""
+        """Translations of the texts whose links and tags can be placed in that of the text without them, by number."""
         layouts = {i: layout for i, text in given.items() if (layout := text.layout) is not None and text.runs}
         if not layouts:
             return {}
