@@ -258,7 +258,6 @@ def test_a_preflight_is_watched_as_others_are(serve):
     for origin, status in (("https://friend.example", 200), ("https://evil.example", 400)):
         [answer] = server.ask(("OPTIONS", "/translate", {"headers": {"origin": origin, **asked}}))
         assert (answer.status_code, "x-request-id" in answer.headers) == (status, True)
-    assert set(answer.json()) == {"error"}
     assert 'headway_requests_total{route="/translate",status="400"} 1.0' in server.service.metrics.page().decode()
     busy = server.post("/translate", json=GOOD, headers={"origin": "https://friend.example"})
     assert busy.status_code == 503

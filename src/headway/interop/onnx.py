@@ -34,8 +34,6 @@ PACKAGES = ("onnx", "onnxruntime", "onnxscript")
 WEIGHTS_FILE = "weights.bin"
 LEAST_SHARED = 1024
 """Bytes of the smallest tensor in the file of weights; a smaller one stays in its graph."""
-LEAST_LENGTH = 8
-"""Minimum of `max_length`: the graphs are traced with sequences of a few pieces."""
 
 ENCODER_INPUTS = {"source": ("rows", "source_length")}
 ENCODER_OUTPUTS = dict.fromkeys(("memory_keys", "memory_values"), ("layers", "rows", "source_length", "d_model"))
@@ -56,8 +54,6 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     config = stored.model.config
     if config.decoder_layers == 0:
         raise UserError("ONNX: a decoder step needs a layer with a cache; model.decoder_layers is 0")
-    if config.max_length < LEAST_LENGTH:
-        raise UserError(f"ONNX: model.max_length is {config.max_length}, a graph needs at least {LEAST_LENGTH}")
     size = sum(parameter.nbytes for parameter in stored.model.parameters())
     with write_directory(output, size) as folder:
         _save_graphs(stored, folder)
@@ -82,7 +78,7 @@ class EncoderGraph(nn.Module):
         -> keys and values, (layers, rows, source length, d_model) each"""
         x = self.embedding(source) + self.positions[: source.size(1)]
         memory = self.encoder(x, padding_mask(source, self.pad_id))
-        keys, values = ([getattr(one, part)(memory) for one in self.attentions] for part in ("key", "value"))
+        keys, values = zip(*((one.key(memory), one.value(memory)) for one in self.attentions), strict=True)
         return torch.stack(keys), torch.stack(values)
 
 

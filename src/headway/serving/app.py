@@ -9,7 +9,6 @@ from typing import Any
 from babel import Locale, UnknownLocaleError
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
@@ -24,7 +23,7 @@ from headway.languages import english_name, is_language, read_code
 from headway.serving import schemas, units
 from headway.serving.admission import Client, Clients
 from headway.serving.batcher import QueueFullError
-from headway.serving.guard import Guard, Watch, error_response
+from headway.serving.guard import Guard, Watch
 from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.requests import Fields, fields
 from headway.serving.service import AUTO, Service, links_of, record
@@ -50,7 +49,7 @@ def make_app(service: Service) -> ASGIApp:
     paths = [path for route in app.routes if (path := getattr(route, "path", None))]
     guarded: ASGIApp = Guard(app, service.settings, service.metrics, clients)
     if service.settings.allowed_origins:
-        guarded = _Cors(
+        guarded = CORSMiddleware(
             guarded,
             allow_origins=service.settings.allowed_origins,
             allow_methods=["GET", "POST"],
@@ -263,14 +262,3 @@ def _texts(name: str, given: str | list[str], settings: Settings) -> list[str]:
 async def _leave_to_guard(_: Request, error: Exception) -> Response:
     """Keeps layers of the framework from giving answers of their own."""
     raise error
-
-
-class _Cors(CORSMiddleware):
-    """Refuses pages of other origins in JSON, too."""
-
-    def preflight_response(self, request_headers: Headers) -> Response:
-        answer = super().preflight_response(request_headers)
-        if answer.status_code < 400:
-            return answer
-        headers = {name: value for name, value in answer.headers.items() if not name.startswith("content-")}
-        return error_response(HTTPException(answer.status_code, bytes(answer.body).decode(), headers))

@@ -255,10 +255,6 @@ class Service:
         most = self.settings.max_sentences // n_best
         others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
         too_many = UserError(f"q: more than {most:,} sentences or words between tags in one request{others}")
-        if wanted.format == "text" and sum(text.count("\n") for text, _ in texts) > most:
-            lines = sum(bool(line.strip()) for text, _ in texts for line in text.split("\n"))
-            if lines > most:  # each has a sentence, unless it has no words
-                raise too_many
         documents = await self._text_work(client, all_parsed, at_once=is_short)
         pending = PendingDocuments(documents, ["" if pair is None else pair.prefix for _, pair in texts])
         found = await self._ask([*map(sentence, pending.wholes)], client)
