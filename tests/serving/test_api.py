@@ -479,10 +479,11 @@ def test_other_bodies_are_refused(serve, content, kind):
     [{"q": "Hund \ud83d"}, {"q": "\ude00\ud83d"}, {"q": ["Hund", "\udc00 Katze"]}, {"\ud83d": "x"}],
     ids=str,
 )
-def test_half_an_emoji_is_no_json(serve, path, fields):
+def test_half_an_emoji_is_told_with_its_place(serve, path, fields):
     answer = serve().post(path, content=json.dumps({**GOOD, **fields}), headers=JSON)
     assert answer.status_code == 400
-    assert re.match(r"body: is not JSON \(.*surrogate.* at line 1 column \d+\)", answer.json()["error"])
+    said = "body: holds half of a surrogate pair, which is no character"
+    assert re.match(rf"{said} \(.* at line 1 column \d+\)", answer.json()["error"])
 
 
 def test_whole_emoji_in_escapes_are_text(serve):

@@ -15,6 +15,7 @@ from headway.errors import UserError
 from headway.serving.admission import Client, Clients
 from headway.serving.schemas import FORMS, JSON
 from headway.storage.untrusted import clipped
+from headway.text.characters import HALF_PAIR
 
 MOST_FIELDS = 100  # of a form
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
@@ -50,6 +51,8 @@ async def _body(request: Request) -> dict[str, Any]:
             missing = "" if request.headers.get("content-type") else "Content-Type: is missing; "
             encoding = json.detect_encoding(body)
             fault = f"is {encoding.upper()}; send UTF-8" if encoding != "utf-8" else f"is not JSON ({error})"
+            if re.search("surrogate|hex escape", str(error)):
+                fault = f"{HALF_PAIR} ({error})"
             raise UserError(f"{missing}body: {fault}") from None
         if not isinstance(document, dict):
             raise UserError("body: must be a JSON object")
