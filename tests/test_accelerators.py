@@ -9,13 +9,15 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import ctranslate2
 import numpy as np
 import pytest
 import torch
 
 from headway.cli import demo
 from headway.corpora import dates
-from headway.decoding import Sampling, faithful
+from headway.decoding import Sampling, ctranslate2_searcher, faithful
+from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import Analyses, Request
 from headway.insight.analyses.contrast import AskContrast, contrast
 from headway.insight.analyses.contributions import contributions
@@ -26,9 +28,8 @@ from headway.insight.analyses.head_importance import AskHeadImportance, head_imp
 from headway.insight.analyses.logit_lens import logit_lens
 from headway.insight.analyses.patching import AskPatching, patching
 from headway.insight.analyses.reading import Reading, erasures, hidden_without
-from headway.insight.editing import edited_model, prefix_logits
-from headway.insight.recording import record_pass, recording_copy
-from headway.insight.what_if import usual_cases
+from headway.insight.editing import prefix_logits
+from headway.insight.recording import recording_copy
 from headway.interop import onnx
 from headway.model import ModelConfig, Transformer
 from headway.page import ShownRecord
@@ -36,6 +37,7 @@ from headway.recipe import reading as recipes
 from headway.storage import StoredModel
 from headway.training.optim import orthogonalized
 from headway.translator import Translator
+from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
 from tests.pretend_device import Kind
 from tests.properties.models import EOS, random_model
@@ -232,3 +234,12 @@ def test_the_demo_on_apples_gpu(pretend_device, tmp_path, monkeypatch, capsys):
     demo.demo(tmp_path)
     assert "Try next" in capsys.readouterr().out
     assert 'id="model"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_ctranslate2_takes_what_a_card_has(pretend_device, stored, monkeypatch):
+    pretend_device("cuda")
+    for known, expected in (({"bfloat16", "float16"}, "bf16"), ({"float16", "int8"}, "fp16"), ({"int8"}, "fp32")):
+        monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
+        monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda _, known=known: known)
+        monkeypatch.setattr(ctranslate2_searcher, "CTranslate2Searcher", lambda *given: given)
+        assert Engines(stored, "cuda:0", "auto", "ctranslate2").precision == expected
