@@ -39,7 +39,7 @@ from headway.training.optim import orthogonalized
 from headway.translator import Translator
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
-from tests.pretend_device import Kind
+from tests.pretend_device import Kind, PretendTensor
 from tests.properties.models import EOS, random_model
 from tests.serving.conftest import Server
 from tests.translator.test_confidence import calibrated
@@ -138,6 +138,17 @@ def test_translations_on_a_device_are_those_of_the_cpu(pretend_device, stored, k
     assert there.score(TEXTS, TEXTS) == pytest.approx(here.score(TEXTS, TEXTS), abs=1e-4)
     assert there.align(TEXTS, TEXTS) == here.align(TEXTS, TEXTS)
     assert there.choose_aligner(TEXTS, TEXTS) == here.choose_aligner(TEXTS, TEXTS)
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam", "sample"])
+def test_a_step_of_a_search_waits_once(pretend_device, stored, search):
+    """And a translation that reaches the longest length once more, for the score of its end."""
+    pretend_device("cuda")
+    door, cap = Translator(stored, device="auto", precision="fp32"), 9
+    door.translate([TEXT])
+    PretendTensor.waits.clear()
+    door.translate([TEXT] * 4, **SEARCHES[search], max_length=cap)
+    assert 0 < PretendTensor.waits.total() <= cap + 1 + 4 * SEARCHES[search].get("n_best", 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
