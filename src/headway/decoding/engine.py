@@ -123,7 +123,7 @@ def without_end(log_probabilities: Tensor, eos_id: int) -> Tensor:
 
 def likeliest(log_probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The largest values of each row, best first, and their ids; both (rows, count). They are in the `count` blocks
-    with the largest maxima, and maxima of whole blocks are cheap: on CPU `torch.topk` takes up to three times as long."""
+    with the largest maxima, which are cheap: on CPU `torch.topk` takes up to three times as long."""
     vocabulary = log_probabilities.size(1)
     blocks = vocabulary // BLOCK
     if blocks <= 2 * count:
