@@ -75,6 +75,7 @@ class PretendTensor(Tensor):
         return memo[id(self)]
 
     def cpu(self, *_: Any, **__: Any) -> Tensor:
+        self.waits["cpu"] += 1
         return self.to("cpu")
 
     def numpy(self, *_: Any, **__: Any) -> Any:

@@ -35,12 +35,11 @@ from headway.model import ModelConfig, Transformer
 from headway.page import ShownRecord
 from headway.recipe import reading as recipes
 from headway.storage import StoredModel
-from headway.text.shortlist import Shortlist
 from headway.training.optim import orthogonalized
 from headway.translator import Translator
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
-from tests.pretend_device import Kind
+from tests.pretend_device import Kind, PretendTensor
 from tests.properties.models import EOS, random_model
 from tests.serving.conftest import Server
 from tests.translator.test_confidence import calibrated
@@ -141,18 +140,26 @@ def test_translations_on_a_device_are_those_of_the_cpu(pretend_device, stored, k
     assert there.choose_aligner(TEXTS, TEXTS) == here.choose_aligner(TEXTS, TEXTS)
 
 
+@pytest.mark.parametrize("search", ["greedy", "beam", "sample"])
+def test_a_step_of_a_search_waits_once(pretend_device, stored, search):
+    """And a translation that reaches the longest length once more, for the score of its end."""
+    pretend_device("cuda")
+    door, cap = Translator(stored, device="auto", precision="fp32"), 9
+    door.translate([TEXT])
+    PretendTensor.waits.clear()
+    door.translate([TEXT] * 4, **SEARCHES[search], max_length=cap)
+    assert 0 < PretendTensor.waits.total() <= cap + 1 + 4 * SEARCHES[search].get("n_best", 1)
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_shortlists_and_ensembles_on_a_device_translate_as_on_the_cpu(pretend_device, stored, kind):
+def test_ensembles_on_a_device_translate_as_on_the_cpu(pretend_device, stored, kind):
     pretend_device(kind)
-    size = stored.target_tokenizer.vocab_size
-    listed = Shortlist(np.arange(260, 260 + size, dtype=np.int32)[:, None] % size, np.arange(4, dtype=np.int32), size)
     other = copy.deepcopy(stored)
     with torch.no_grad():
         other.model.output.weight.neg_()
     for options in (SEARCHES["greedy"], SEARCHES["beam"], SEARCHES["glossary"]):
-        for models in ([replace(stored, shortlist=listed)], [stored, other]):
-            there, here = (door.translate(TEXTS, **options) for door in both(*models))
-            assert [found.text for found in there] == [found.text for found in here]
+        there, here = (door.translate(TEXTS, **options) for door in both(stored, other))
+        assert [found.text for found in there] == [found.text for found in here]
 
 
 @pytest.mark.parametrize("kind", KINDS)
