@@ -63,7 +63,7 @@ def warm_up() -> str:
         text(700, 208, "step", anchor="end"),
         text(70, 26, "learning rate", anchor="start"),
     ]
-    parts += [text(150, 158, "rises evenly", "note", "start"), text(440, 76, "falls with 1/√step", "note", "start")]
+    parts += [text(112, 160, "rises evenly", "note", "start"), text(440, 76, "falls with 1/√step", "note", "start")]
     return drawing(740, 222, *parts)
 
 
