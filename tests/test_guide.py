@@ -166,6 +166,24 @@ def test_plots_take_the_colours_of_the_page_and_korean_labels(drawings):
     assert ">loss &amp;lt;<" in page, "what isn't a label stays"
 
 
+def test_results_are_kept_until_the_code_changes(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(GUIDE)
+    module = importlib.import_module("kept")
+    guide, code = tmp_path / "docs" / "guide", tmp_path / "src" / "one.py"
+    for file in (code, tmp_path / "constraints.txt", guide / "matplotlibrc"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "HERE", guide)
+    folder = module.kept("outputs")
+    folder.mkdir(parents=True)
+    assert module.kept("outputs") == folder
+    assert folder.exists()
+    code.write_text("2")
+    assert module.kept("outputs") != folder
+    assert not folder.exists()
+
+
 def test_live_parts_open_views_that_there_are():
     views = re.search(
         r"^const VIEWS = \{(.*?)^\};", text_of(ROOT / "src/headway/page/views/box.js"), re.DOTALL | re.MULTILINE
