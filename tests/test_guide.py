@@ -109,7 +109,7 @@ def drawings(monkeypatch):
     return importlib.import_module("drawings").DRAWINGS
 
 
-IMAGE = re.compile(r"^!\[(?P<alt>[^\]]*)\]\(drawn/(?P<name>[\w-]+)\.svg\)$", re.MULTILINE)
+IMAGE = re.compile(r"^```\{image\} drawn/(?P<name>[\w-]+)\.svg\n:alt: (?P<alt>.+)\n```$", re.MULTILINE)
 LIVE = re.compile(r"^```\{live\} (?P<address>\S+)\n(?P<caption>.+)\n```$", re.MULTILINE)
 
 

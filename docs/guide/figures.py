@@ -33,9 +33,7 @@ class Figures(SphinxPostTransform):
             if file.suffix == ".svg" and (is_drawn or PLOTS in file.parts):
                 svg = shown(file.read_text(encoding="utf-8"), self.config.language, image.get("alt", ""))
                 look = "figure" if is_drawn else "figure plot"
-                alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
-                place = image.parent if alone else image
-                place.replace_self(nodes.raw("", f'<div class="{look}">{svg}</div>', format="html"))
+                image.replace_self(nodes.raw("", f'<div class="{look}">{svg}</div>', format="html"))
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -40,7 +40,7 @@ KOREAN = {
     "learning rate": "학습률",
     "length × d": "길이 × d",
     "linear layer": "선형 층",
-    "look-ahead": "미래를 가리는 마스크",
+    "look-ahead": "룩어헤드 마스크",
     "mask": "마스크",
     "masked self-attention": "마스크 셀프 어텐션",
     "masked self-attention: nobody sees ahead": "마스크 셀프 어텐션: 뒤는 아무도 못 봄",
