@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-MANUALS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+MANUALS = [path for place in (".", "exercises", "docs/**") for path in sorted(ROOT.glob(f"{place}/*.md"))]
 CODE = re.compile(r"^(```+|~~~+).*?^\1[`~]*\s*$", flags=re.DOTALL | re.MULTILINE)
 INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", flags=re.DOTALL)
 LINK = re.compile(r"\]\(<?([^()<>\s]+(?:\([^()\s]*\)[^()<>\s]*)?)>?(?:\s+[\"'][^\"']*[\"'])?\)")
