@@ -10,14 +10,14 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 
 
-def kept(name: str) -> Path:
-    """A folder in _build/ for results of this code; results of other code are removed."""
+def kept(name: str, *own: Path) -> Path:
+    """A folder in _build/ for results of this code and of files of the guide's own; other results are removed."""
     digest = hashlib.sha256()
-    for file in sorted([*(ROOT / "src").rglob("*.py"), ROOT / "constraints.txt", HERE / "matplotlibrc"]):
+    for file in sorted([*(ROOT / "src").rglob("*.py"), ROOT / "constraints.txt", HERE / "matplotlibrc", *own]):
         digest.update(file.read_bytes())
     folder = HERE / "_build" / name
-    own = folder / digest.hexdigest()[:16]
+    now = folder / digest.hexdigest()[:16]
     for other in folder.glob("*"):
-        if other != own:
+        if other != now:
             shutil.rmtree(other)
-    return own
+    return now

@@ -18,12 +18,12 @@ RECIPE: dict[str, Any] = {
     "tokenizer": {"kind": "bpe", "vocab_size": 400},
     "model": {"preset": "tiny", "d_model": 64, "d_ff": 128, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0},
     "training": {
-        "max_steps": 400,
+        "max_steps": 300,
         "tokens_per_batch": 2048,
         "schedule": "cosine",
         "learning_rate": 4e-3,
-        "warmup_steps": 80,
-        "validate_every": 400,
+        "warmup_steps": 60,
+        "validate_every": 300,
     },
 }
 
@@ -57,7 +57,7 @@ def small_model() -> Path:
     from headway.training.loop import train
     from headway.training.reporter import Reporter
 
-    folder = kept("model")
+    folder = kept("model", Path(__file__))
     run, data = folder / "run", folder / "data"
     if not (folder / "ready").exists():
         data.mkdir(parents=True, exist_ok=True)
