@@ -1,16 +1,17 @@
 """Which tool gives the better and the faster model in equal minutes?
 
     python benchmarks/equal_minutes.py SOURCE TARGET --valid SOURCE TARGET --test SOURCE TARGET --minutes 8
-        [--rate 0.001] [--rounds 3] [--folder FOLDER] [--json FILE]
+        [--at-once 2] [--rate 0.001] [--rounds 3] [--folder FOLDER] [--json FILE]
     python benchmarks/equal_minutes.py --draw FILE --output docs/pictures
 
-Each tool trains on one core, two at a time, from the start of its process: `headway train --minutes`, the same with
-`--fast`, and, where they are installed, Marian of Hugging Face and the model of JoeyNMT. These two get headway's
-vocabulary, sizes and dropout, its number of padded tokens a step, what it sets for itself (bf16, the allocator), and
-Adam with a rate that rises for a tenth of the time to --rate and falls to 0 at its end. Then all translate the test
-part on one core, in alternating rounds, each by its best engine: headway as its card says, Marian in int8 by
-CTranslate2 and its own converter, JoeyNMT by its own search in bf16; both with the beam of headway's card. Minutes of
-the processor are those that a tool had of the wall clock's.
+Each tool trains in one thread, --at-once at a time, from the start of its process: `headway train --minutes`, the same
+with `--fast`, and, where they are installed, Marian of Hugging Face and the model of JoeyNMT. These two have the sizes
+and the vocabulary of headway's preset `tiny`, 2,048 padded tokens a step and dropout 0.1, what headway sets for itself
+(bf16, the allocator), and Adam with a rate that rises for a tenth of the time to --rate and falls to 0 at its end. Then
+all translate the test part in one thread, in alternating rounds, each by its best engine: headway as its card says,
+Marian in int8 by CTranslate2 and its own converter, JoeyNMT by its own search in bf16; both with the beam of headway's
+card. Where more train than the machine has cores, or other work runs, a tool has fewer minutes of the processor than of
+the clock; both are told.
 
 --draw writes the picture of a FILE that --json wrote, in English and Korean.
 """
@@ -46,7 +47,6 @@ from headway.devices import keep_large_allocations, keep_matrix_kernels, trainin
 from headway.evaluation import score_translations
 from headway.interop.huggingface import import_transformers
 from headway.model import ModelConfig
-from headway.recipe.reading import load_recipe
 from headway.storage import load_model
 from headway.storage.atomic import write_json
 from headway.text.tokenizer import EOS_ID, PAD_ID
@@ -57,6 +57,10 @@ from training import in_batches
 
 CPU = torch.device("cpu")
 HEADWAY, FAST, MARIAN, JOEY = "headway", "headway --fast", "Hugging Face Marian", "JoeyNMT"
+VOCABULARY = "vocabulary"
+"""Of a run of one step, whose sizes and vocabulary the peers have."""
+TOKENS = 2048
+"""Padded tokens of both sides in a step of a peer."""
 LONGEST = 100
 """Tokens of a sentence that a peer trains on, and of a translation."""
 SENTENCES = 64
@@ -106,7 +110,6 @@ def train_peer(name: str, of: Path, texts: list[Path], minutes: float, peak: flo
     keep_large_allocations(CPU)
     keep_matrix_kernels(CPU)
     stored, dtype = load_model(of), training_dtype("auto", CPU)
-    tokens = load_recipe(of / "recipe.yaml").training.tokens_per_batch
     model, control = make_peer(name, stored.model.config)
     sides = (
         [tokenizer.encode(line) for line in read_lines(text)]
@@ -121,7 +124,7 @@ def train_peer(name: str, of: Path, texts: list[Path], minutes: float, peak: flo
     chance, steps, done = Random(1), 0, False
     while not done:
         chance.shuffle(pairs)
-        batches = in_batches(sorted(pairs, key=lambda pair: (len(pair[1]), len(pair[0]))), tokens, control.pad)
+        batches = in_batches(sorted(pairs, key=lambda pair: (len(pair[1]), len(pair[0]))), TOKENS, control.pad)
         chance.shuffle(batches)
         for source, target in batches:
             if done := (share := (time.monotonic() - began) / (60 * minutes)) >= 1:
@@ -144,25 +147,31 @@ def train_peer(name: str, of: Path, texts: list[Path], minutes: float, peak: flo
 
 
 def trained(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Trains two at a time. Minutes of the clock and of the processor, by name."""
+    """Trains all. Minutes of the clock and of the processor, by name."""
     texts = [Path(text) for text in options.texts]
-    valid = ["--valid-source", options.valid[0], "--valid-target", options.valid[1]]
+    train = [sys.executable, "-m", "headway", "train", "--source", texts[0], "--target", texts[1]]
+    train += ["--valid-source", options.valid[0], "--valid-target", options.valid[1]]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    names_of_all = [HEADWAY, FAST, *(name for name in (MARIAN, JOEY) if name in peers())]
+    sizes = ["model.preset=tiny", "model.dropout=0.1", "tokenizer.vocab_size=8000", "training.max_steps=1"]
+    one_step = [*train, "--output", folder / VOCABULARY, *sizes, "training.finish=false", "decoding.max_length=5"]
+    subprocess.run([*map(str, one_step)], env=environment, check=True, capture_output=True)
     spent = dict[str, dict[str, float]]()
-    for pair in ((HEADWAY, FAST), tuple(name for name in (MARIAN, JOEY) if name in peers())):
+    for first in range(0, len(names_of_all), options.at_once):
+        some = names_of_all[first : first + options.at_once]
         began, names = time.monotonic(), dict[int, str]()
-        for name in pair:
+        for name in some:
             if name in (HEADWAY, FAST):
-                command = [sys.executable, "-m", "headway", "train", "--source", texts[0], "--target", texts[1], *valid]
-                command += ["--minutes", str(options.minutes), "--output", folder / name.replace(" --", "-")]
+                command = [*train, "--minutes", options.minutes, "--output", folder / name.replace(" --", "-")]
                 log = (folder / f"{name}.log").open("w")
                 process = subprocess.Popen(
                     [*map(str, command), *(["--fast"] if name == FAST else [])],
-                    env={**os.environ, "OMP_NUM_THREADS": "1"},
+                    env=environment,
                     stdout=log,
                     stderr=log,
                 )
             else:
-                arguments = name, folder / HEADWAY, texts, options.minutes, options.rate, folder / f"{name}.pt"
+                arguments = name, folder / VOCABULARY, texts, options.minutes, options.rate, folder / f"{name}.pt"
                 process = multiprocessing.get_context("spawn").Process(target=train_peer, args=arguments)
                 process.start()
             names[process.pid or 0] = name
@@ -170,7 +179,7 @@ def trained(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, fl
             pid, status, used = os.wait4(-1, 0)
             if (name := names.pop(pid, None)) is not None:
                 if status:
-                    raise SystemExit(f"{name}: ended with {os.waitstatus_to_exitcode(status)}")
+                    raise SystemExit(f"{name}: ended with {os.waitstatus_to_exitcode(status)}; see {folder}/{name}.log")
                 spent[name] = {"minutes": (time.monotonic() - began) / 60, "processor_minutes": seconds(used) / 60}
                 print(name, spent[name], flush=True)
     return spent
@@ -270,8 +279,7 @@ def converted(weights: Path, of: Path, beam_size: int) -> Translate:
 
 def measured(folder: Path, options: argparse.Namespace, spent: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
     texts, references = (list(read_lines(Path(file))) for file in options.test)
-    of = folder / HEADWAY
-    beam = SearchOptions(**load_model(of).decoding).beam_size
+    of, beam = folder / VOCABULARY, SearchOptions(**load_model(folder / HEADWAY).decoding).beam_size
     racing = dict[str, Contender]()
     for name in spent:
         weights = folder / f"{name}.pt"
@@ -301,6 +309,7 @@ def main() -> None:
     parser.add_argument("--valid", nargs=2)
     parser.add_argument("--test", nargs=2)
     parser.add_argument("--minutes", type=float)
+    parser.add_argument("--at-once", type=int, default=2, help="trainings")
     parser.add_argument("--rate", type=float, default=0.001, help="the highest of the peers' training")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path)

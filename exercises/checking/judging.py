@@ -92,7 +92,7 @@ def difference(given: Any, wanted: Any) -> Hint:
             "en": f"It returns {kinds[0]}, it should return {kinds[1]}.",
             "ko": f"{kinds[1]}을(를) 돌려줘야 하는데 {kinds[0]}을(를) 돌려줍니다.",
         }
-    if not isinstance(wanted, Tensor):
+    if not (isinstance(wanted, Tensor) and isinstance(given, Tensor)):
         return {"en": f"It returns {given}, not {wanted}.", "ko": f"{wanted}이(가) 아니라 {given}을(를) 돌려줍니다."}
     return difference_of_tensors(given, wanted)
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from checking.judging import Exercise, Mistake, said
 
 
-def sines(angle: Callable[[int, int, int], float], first: Callable[[float], float] = math.sin) -> Callable[..., Tensor]:
-    """A table by scalars. angle: of position, dimension and d_model."""
-    other = {math.sin: math.cos, math.cos: math.sin}[first]
+def sines(angle: Callable[[int, int, int], float], *, exchanged: bool = False) -> Callable[..., Tensor]:
+    """A table by scalars. angle: of position, dimension and d_model; exchanged: cosines in even dimensions."""
+    first, other = (math.cos, math.sin) if exchanged else (math.sin, math.cos)
 
     def table(length: int, d_model: int) -> Tensor:
         rows = range(length)
@@ -39,7 +39,7 @@ TABLE = Exercise(
             ),
         ),
         Mistake(
-            sines(paper, math.cos),
+            sines(paper, exchanged=True),
             said(
                 "sine and cosine are exchanged: even dimensions have the sine.",
                 "사인과 코사인이 바뀌었습니다. 짝수 차원이 사인입니다.",

@@ -3,12 +3,9 @@ allowed have log-probabilities of -inf."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from torch import Tensor
-
-from headway.decoding.options import SearchOptions
 
 
 @dataclass(frozen=True)
@@ -19,12 +16,6 @@ class Constraints:
     """The ids that each translation begins with, included in its score; empty if there are no prefixes."""
     no_repeat_ngram: int = 0
     """No sequence of this many ids occurs twice in a translation; 0 turns it off."""
-
-    @classmethod
-    def of(cls, prefixes: Sequence[Sequence[int]], options: SearchOptions) -> Self | None:
-        """None without constraints."""
-        made = cls(prefixes if any(prefixes) else (), options.no_repeat_ngram)
-        return None if made == cls() else made
 
     def apply(self, log_probabilities: Tensor, tokens: Tensor, sentences: Sequence[int]) -> Tensor:
         """log_probabilities: (rows, vocabulary) of the next token, tokens: (rows, length) with <bos> first,
@@ -43,11 +34,11 @@ class Constraints:
     def _repeats(self, tokens: Tensor, vocabulary: int) -> Tensor:
         """(rows, vocabulary): True where the token would complete an n-gram that the row already has."""
         n, given = self.no_repeat_ngram, tokens[:, 1:]
-        repeats = torch.zeros(len(tokens), vocabulary, dtype=torch.bool, device=tokens.device)
+        repeats = torch.zeros(len(tokens), vocabulary + 1, dtype=torch.bool, device=tokens.device)
         if n == 0 or given.size(1) < n:
-            return repeats
+            return repeats[:, :vocabulary]
         ngrams = given.unfold(1, n, 1)  # (rows, n-grams, n)
         last = given[:, given.size(1) - n + 1 :]  # (rows, n - 1)
-        rows, places = (ngrams[:, :, : n - 1] == last[:, None]).all(dim=-1).nonzero(as_tuple=True)
-        repeats[rows, ngrams[rows, places, -1]] = True
-        return repeats
+        is_same = (ngrams[:, :, : n - 1] == last[:, None]).all(dim=-1)  # (rows, n-grams)
+        repeats.scatter_(1, ngrams[:, :, -1].where(is_same, vocabulary), True)  # the others set the place at the end
+        return repeats[:, :vocabulary]

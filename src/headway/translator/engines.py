@@ -41,15 +41,15 @@ class Engines:
             if value not in known:
                 raise UserError(f"{kind} {value!r} is unknown; there are {', '.join(known)}")
         if ensemble and precision == "int8":
-            raise UserError("precision int8: CTranslate2 alone has it, and has no ensembles; use fp32, bf16 or auto")
+            raise UserError(
+                "precision int8: CTranslate2 alone has it, and has no ensembles; use fp32, bf16, fp16 or auto"
+            )
         self._model, self._device, self._ensemble = model, device, ensemble
         self._precision: TranslatingPrecision = precision
         self._is_auto = engine == "auto"
         self._threads = current_threads()
         self._lock = threading.RLock()
         self._told: set[str] = set()
-        self._stored: StoredModel | None = None
-        self._torch: Searcher | None = None
         self.name: EngineName = self._choose() if self._is_auto else engine
         """`torch` or `ctranslate2`."""
         if ensemble:
@@ -59,12 +59,13 @@ class Engines:
 
     @property
     def precision(self) -> str:
-        """fp32, bf16 or int8, of the engine."""
+        """fp32, bf16, fp16 or int8, of the engine."""
         if self.name == "ctranslate2":
             return self._ctranslate2_precision()
         import torch
 
-        return "bf16" if translating_dtype(self._precision, torch.device(self._device)) == torch.bfloat16 else "fp32"
+        names = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
+        return names[translating_dtype(self._precision, torch.device(self._device))]
 
     def stop(self) -> None:
         """Ends searches of CTranslate2 that are under way in other threads, with KeyboardInterrupt."""
@@ -77,15 +78,17 @@ class Engines:
     def stored(self) -> StoredModel:
         """The model in torch, on the device. Raises UserError where torch isn't installed."""
         with self._lock:
-            if self._stored is None:
-                need_torch("engine torch")
-                is_new = "torch" not in sys.modules
-                import torch
-
-                if is_new:  # CTranslate2, which shares its OpenMP, has set another number
-                    torch.set_num_threads(self._threads)
-                self._stored = self._on_device(self._model)
             return self._stored
+
+    @cached_property
+    def _stored(self) -> StoredModel:
+        need_torch("engine torch")
+        is_new = "torch" not in sys.modules
+        import torch
+
+        if is_new:  # CTranslate2, which shares its OpenMP, has set another number
+            torch.set_num_threads(self._threads)
+        return self._on_device(self._model)
 
     @cached_property
     def reader(self) -> Reader:
@@ -141,13 +144,15 @@ class Engines:
         return "torch"
 
     def _ctranslate2_precision(self) -> str:
-        """Precision with CTranslate2. `auto`: bf16 on cuda; on CPU int8 if the model is as good in it, else fp32."""
+        """Precision with CTranslate2. `auto`: on cuda bf16, fp16 or fp32, the first that it has there; on CPU int8 if
+        the model is as good in it, else fp32."""
         if self._precision != "auto":
             return self._precision
-        if self._device != "cpu":
-            return "bf16"
         from headway.decoding.ctranslate2_searcher import can_compute
 
+        if self._device != "cpu":
+            kind = self._device.partition(":")[0]
+            return next((one for one in ("bf16", "fp16") if can_compute(one, kind)), "fp32")
         int8 = self._model.int8
         return "int8" if int8 and int8.accepted and can_compute("int8", self._device) else "fp32"
 
@@ -158,15 +163,15 @@ class Engines:
 
     def _by_torch(self) -> Searcher:
         with self._lock:
-            if self._torch is None:
-                self._torch = self._make_torch()
-            import torch
+            searcher = self._torch
+        import torch
 
-            torch.set_num_threads(current_threads())  # of this thread
-            return self._torch
+        torch.set_num_threads(current_threads())  # of this thread
+        return searcher
 
-    def _make_torch(self) -> Searcher:
-        stored = self.stored
+    @cached_property
+    def _torch(self) -> Searcher:
+        stored = self._stored
         import torch
 
         from headway.decoding import EnsembleEngine, TorchEngine, TorchSearcher
@@ -183,7 +188,6 @@ class Engines:
             stored.config.pad_id,
             device,
             after_batch=FreedMemory().bound,
-            allowed=stored.shortlist.allowed if stored.shortlist and not self._ensemble else None,
         )
 
     def _on_device(self, model: ModelDirectory | StoredModel) -> StoredModel:

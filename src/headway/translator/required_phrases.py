@@ -122,8 +122,7 @@ class ProtectedText:
         )
 
     def from_runs(self, prefix: str, runs: Sequence[Translation], glossary: Glossary) -> Translation:
-        """The translation made of translated runs, without pieces; its score is the sum of their scores. prefix:
-        what it begins with."""
+        """The translation made of translated runs, after a prefix and without pieces. Its score is their sum."""
         targets = tuple(one.target for one in glossary.terms)
 
         def of(each: Sequence[Translation]) -> Translation:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from headway.decoding import Hypothesis, Phrase, PhraseSearcher, RequiredPhrases, Searcher, SearchOptions
+from headway.decoding import Hypothesis, Phrase, RequiredPhrases, Searcher, SearchOptions
 from headway.devices import EngineName
 from headway.errors import UserError
 from headway.storage import Aligner
@@ -95,8 +95,7 @@ class TextSearcher:
         prefixes: Sequence[list[int]],
         glossaries: Sequence[Glossary],
     ) -> dict[int, Translation]:
-        """Translations, by number, of the texts whose links and tags can be placed in the translation of the text
-        without them."""
+        """Translations of the texts whose links and tags can be placed in that of the text without them, by number."""
         layouts = {i: layout for i, text in given.items() if (layout := text.layout) is not None and text.runs}
         if not layouts:
             return {}
@@ -154,7 +153,7 @@ class TextSearcher:
             return [one.ids for one in chosen], options, caps, [one.prefix for one in chosen]
 
         has_phrases = any(one.phrases for one in sources)
-        if not has_phrases or options.sample is not None or not isinstance(searcher, PhraseSearcher):
+        if not has_phrases or options.sample is not None or not searcher.takes_phrases:
             return searcher.search(*work(sources))
         required = RequiredPhrases([one.phrases for one in sources], self._codec.word_parts)
         free = [i for i, one in enumerate(sources) if one.free_first or not one.phrases]
@@ -164,7 +163,7 @@ class TextSearcher:
             for i in range(len(sources))
             if i not in found or not all(required.found_in(i, one.ids) for one in found[i])
         ]
-        of_left = searcher.search_with_phrases(*work([sources[i] for i in left]), required.of(left))
+        of_left = searcher.search(*work([sources[i] for i in left]), required.of(left))
         found.update(zip(left, of_left, strict=True))
         return [found[i] for i in range(len(sources))]
 

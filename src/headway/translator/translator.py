@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.decoding import SearchOptions
-from headway.devices import DeviceName, EngineName, TranslatingPrecision, pick_device
+from headway.devices import EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
 from headway.storage import Aligner, Calibration, ModelDirectory, ModelInfo, read_model
 from headway.text.characters import as_text, as_texts
@@ -43,7 +43,7 @@ class Translator:
         self,
         model: ModelDirectory | StoredModel,
         *,
-        device: DeviceName | torch.device = "auto",
+        device: str | torch.device = "auto",
         precision: TranslatingPrecision = "auto",
         ensemble: Sequence[ModelDirectory | StoredModel] = (),
         engine: EngineName | None = None,
@@ -71,7 +71,7 @@ class Translator:
         cls,
         path: str | Path,
         *,
-        device: DeviceName = "auto",
+        device: str = "auto",
         precision: TranslatingPrecision = "auto",
         ensemble: Sequence[str | Path] = (),
         engine: EngineName = "auto",
@@ -86,8 +86,7 @@ class Translator:
         good in it on its validation text, else fp32; bf16 on cuda. `core` is needed for models that were trained with
         `model.core`, of an ensemble all: the same `module:Class`, whose code then runs.
 
-        Raises UserError, also in a process that was forked after a model was loaded, where `translate` would wait
-        forever."""
+        Raises UserError, also in a process that was forked after a model was loaded: `translate` would never end."""
         check_process(engine)
         model, *others = (read_model(Path(one), core) for one in (path, *ensemble))
         return cls(model, device=device, precision=precision, ensemble=others, engine=engine)
@@ -245,8 +244,7 @@ class Translator:
 
     def align(self, sources: Iterable[str], targets: Iterable[str], *, pieces: bool = False) -> list[Links]:
         """The links between the words of each target and its source, as in `Translation.word_links`, or with `pieces`
-        those between the tokens, as in `piece_links`. A pair with a blank side, or one that is longer than the model
-        can read, has none."""
+        those between the tokens, as in `piece_links`. A pair with a blank side, or one that is too long, has none."""
         sources, targets = as_texts(sources, "source"), as_texts(targets, "target")
         readable = self._readable(self._pairs(sources, targets))
         skipped = [self.texts.split_tag(sources[i])[0] for i in readable]
