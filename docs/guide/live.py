@@ -15,15 +15,15 @@ from sphinx.util.docutils import SphinxDirective  # pyright: ignore[reportMissin
 PAGE = "_static/live.html"
 TEXT = "Saturday, March 7, 2026"
 RECIPE: dict[str, Any] = {
-    "tokenizer": {"kind": "bpe", "vocab_size": 400},
+    "tokenizer": {"kind": "bpe", "vocab_size": 600},
     "model": {"preset": "tiny", "d_model": 64, "d_ff": 128, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.0},
     "training": {
-        "max_steps": 300,
+        "max_steps": 400,
         "tokens_per_batch": 2048,
         "schedule": "cosine",
         "learning_rate": 4e-3,
-        "warmup_steps": 60,
-        "validate_every": 300,
+        "warmup_steps": 80,
+        "validate_every": 400,
     },
 }
 
