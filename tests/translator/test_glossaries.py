@@ -20,7 +20,7 @@ from headway.text.words import WordTokenizer
 from headway.translator import Translator
 from headway.translator.glossary import Glossary
 from headway.translator.lines import LineOptions, LineTranslator
-from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM, PhraseMaker, ProtectedText
+from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM, ProtectedText
 from headway.translator.translation import Translation
 from tests.translator.test_translator import translator
 
@@ -135,9 +135,9 @@ def test_every_protected_text_is_there_as_often_as_in_the_source(door, texts, ho
 def test_protected_text_is_no_part_of_a_word(door):
     """The search lets no letter follow it, and none of its translations is kept where one stands beside it. Where the
     source has one there, so may the translation; a Korean particle may always follow."""
-    demanding = PhraseMaker(door.codec)
     for text, closed in [("the {name} cat", True), ("({name}), sat", True), ("{name}s sat", False)]:
-        [phrase] = demanding.phrases(ProtectedText.of(text, door.stored.source_tokenizer), Glossary(()))
+        given = ProtectedText.of(text, door.stored.source_tokenizer)
+        [phrase] = door.texts._sought([5], [], given, Glossary(())).phrases
         assert phrase.ends_word == closed
     kept = ProtectedText.of("the {name}, a.b@c.de", door.stored.source_tokenizer).is_kept_by
     assert kept("{name}님 a.b@c.de.")
@@ -276,20 +276,18 @@ def test_a_tag_is_no_term():
 
 def test_what_is_kept_of_users_text_is_bounded():
     door = translator()
-    phrase_maker = door.texts._phrase_maker
-    short, long = (Glossary.of([("cat", "mat " * count + "sat")]) for count in (2, 100))
-    for glossary in (short, long):
-        text = ProtectedText.of("the cat `" + glossary.terms[0].target + "`", door.stored.source_tokenizer)
-        assert len(phrase_maker.phrases(text, glossary)) == 2
-    assert phrase_maker._kept_phrase.cache_info().currsize == 2, "the long ones are not kept"
-    assert phrase_maker._kept_phrase.cache_info().maxsize <= 2000
+    for target in ("mat mat", "mat sat"):
+        given = ProtectedText.of(f"the cat `{target}`", door.stored.source_tokenizer)
+        assert len(door.texts._sought([5], [], given, Glossary.of([("cat", target)])).phrases) == 2
+    assert door.texts._phrase.cache_info().currsize == 4
+    assert door.texts._phrase.cache_info().maxsize <= 2000
 
 
 def test_a_glossary_is_checked_once(door, monkeypatch):
     """It may be large, and is given with every call."""
     glossary = Glossary.of([("cat", "mat")])
     door.check_glossary(glossary)
-    monkeypatch.setattr(door.texts._phrase_maker, "_phrase", None)
+    monkeypatch.setattr(door.texts, "_phrase", None)
     door.check_glossary(glossary)
     monkeypatch.undo()
     with pytest.raises(UserError, match="can't write"):
