@@ -22,6 +22,11 @@ from headway.page.standalone import modules_of, page_of, style_sheet
 from tests.translator.test_translator import translator
 
 CHROMIUM = shutil.which("chromium")
+AXE = Path(__file__).parent.parent / "node_modules" / "axe-core" / "axe.min.js"
+FINDINGS = """async () => (await axe.run()).violations.map(({ id, nodes }) =>
+  `${id}: ${nodes.slice(0, 3).map((one) => one.target + " " + one.failureSummary.split("\\n")[1]).join(" | ")}`)"""
+VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
+"""The views of a box, in the order of their tabs; with moments of a training "training" stands before the last."""
 FOLDER = files("headway.page") / "views"
 ORIGIN = "http://glass.test"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"
@@ -120,6 +125,37 @@ class Window:
 
     def texts(self, selector: str) -> list[str]:
         return [text.strip() for text in self.page.locator(selector).all_inner_texts()]
+
+
+def found_by_axe(page: Any) -> dict[str, list[str]]:
+    """Opens each view of a box, all parts that open in it, a block of the machine, and the tour from its first stop to its
+    end. -> what axe finds there, by the place; the test is skipped where axe isn't installed."""
+    if not AXE.is_file():
+        pytest.skip("packages of npm aren't installed")
+    found: dict[str, list[str]] = {}
+
+    def look(place: str) -> None:
+        page.wait_for_timeout(100)  # what is painted part by part
+        if some := page.evaluate(FINDINGS):
+            found[place] = some
+
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    for tab in page.locator(".glass [role=tab]").all():
+        tab.click()
+        page.evaluate("for (const one of document.querySelectorAll('#glass-view details')) one.open = true")
+        look(str(tab.get_attribute("id")))
+    page.click("#glass-tab-machine")
+    page.click(".decoder [data-place=cross]")
+    look("an open block")
+    page.click(".tool-tour")
+    page.keyboard.press("ArrowRight")  # where to is asked of a live model
+    page.locator(".tour .reveal button").first.click()
+    look("the tour")
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+    look("its end")
+    page.keyboard.press("Escape")
+    return found
 
 
 def write_page(document: dict[str, Any], path: Path, language: str | None = None) -> str:

@@ -23,14 +23,13 @@ from headway.storage import Aligner, StoredModel
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from tests.page.scripts import Script, running
-from tests.system.browsing import Window, chromium
+from tests.system.browsing import VIEWS, Window, chromium, found_by_axe
 from tests.system.conftest import ROOT, Corpus
 from tests.system.running import complaint, run_headway
 from tests.system.test_glass_sampling import check
 
 FIREFOX = shutil.which("firefox-esr")
 TEXT = "ant bee cat dog elk"
-VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 LINES = [f"Der {noun} {verb} im Haus." for noun in ("Hund", "Mann", "Ball") for verb in ("ruht", "läuft", "schläft")]
 EDITS = [
     [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}],
@@ -95,6 +94,15 @@ def closed(window: Window) -> None:
     """As `Window.close`; a worker from a blob is no other place."""
     window.asked = [url for url in window.asked if not url.startswith("blob:")]
     window.close(may_move=True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en-US", "ko-KR"])
+def test_axe_finds_nothing_in_any_view(browser, one_file, locale, scheme):
+    window = opened(browser, one_file.as_uri(), locale=locale, scheme=scheme, reduced_motion="reduce")
+    window.page.click("footer summary")
+    assert found_by_axe(window.page) == {}
+    closed(window)
 
 
 @pytest.fixture
