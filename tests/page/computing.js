@@ -10,6 +10,7 @@ import { headImportance } from "./page/views/head_importance.js";
 import { chosenHead, headsView } from "./page/views/heads.js";
 import { needsView } from "./page/views/needs.js";
 import { nextToken } from "./page/views/next_token.js";
+import { allParameters, parametersOf } from "./page/views/parameters.js";
 import { toldOf } from "./page/views/scene_words.js";
 import { stepsView } from "./page/views/steps.js";
 import { trainingView } from "./page/views/training.js";
@@ -106,7 +107,13 @@ function important(glass) {
   return element.textContent;
 }
 
-function answer({ record, language, cells, heads, settings }) {
+function counted(config) {
+  const kinds = ["embedding", "positions", "attention", "norm", "feedForward", "output", "linear"];
+  return { all: allParameters(config), decoder: Object.fromEntries(kinds.map((kind) => [kind, parametersOf(config, "decoder", kind)])) };
+}
+
+function answer({ record, language, cells, heads, settings, config }) {
+  if (config) return counted(config);
   const glass = () => glassOf(record, language);
   if (record.training) return trained(glass());
   return { ...translated(glass()), contrast: contrasted(glass()), analyses: analysed(glass()), heads: withoutHeads(glass()), cells: explained(glass(), cells), blocks: blocks(glass()), sampling: sampled(glass(), settings), measures: measured(glass(), heads), search: searched(glass()), importance: record.analyses.head_importance ? important(glass()) : "" };

@@ -46,7 +46,8 @@ def running(script: Path, *arguments: str) -> Iterator[Script]:
 
 @contextmanager
 def page(script: Path, folder: Path) -> Iterator[Script]:
-    """A process for a script that imports the page's modules as `./page/engine/….js`, and scripts beside it. folder: an empty one."""
+    """A process for a script that imports the page's modules as `./page/engine/….js`, and scripts beside it. folder: an
+    empty one."""
     shutil.copytree(MODULES, folder / "page", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     (folder / "page" / "engine" / "kernel_code.js").write_text(kernel_module())
     for one in script.parent.glob("*.js"):

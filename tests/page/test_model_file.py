@@ -12,7 +12,6 @@ from py_mini_racer import JSEvalException
 from headway.page import export
 from headway.page.document import quantized
 from headway.page.export import JavaScriptModel, script
-from headway.page.model_file import model_file
 from tests.page.engines import engine_of, file_of, random_model, sources
 
 BOS, EOS = 2, 3

@@ -128,14 +128,15 @@ class Window:
 
 
 def found_by_axe(page: Any) -> dict[str, list[str]]:
-    """Opens each view of a box, all parts that open in it, a block of the machine, and the tour from its first stop to its
-    end. -> what axe finds there, by the place; the test is skipped where axe isn't installed."""
+    """Opens each view of a box, all parts that open in it, what a live model computes on demand, a block of the
+    machine, and the tour from its first stop to its end. -> what axe finds there, by the place; the test is skipped
+    where axe isn't installed."""
     if not AXE.is_file():
         pytest.skip("packages of npm aren't installed")
     found: dict[str, list[str]] = {}
 
     def look(place: str) -> None:
-        page.wait_for_timeout(100)  # what is painted part by part
+        page.wait_for_timeout(300)  # what is painted part by part, and quick answers
         if some := page.evaluate(FINDINGS):
             found[place] = some
 
@@ -143,6 +144,11 @@ def found_by_axe(page: Any) -> dict[str, list[str]]:
     for tab in page.locator(".glass [role=tab]").all():
         tab.click()
         page.evaluate("for (const one of document.querySelectorAll('#glass-view details')) one.open = true")
+        page.wait_for_timeout(300)
+        asked = page.locator("#glass-view :is(.try-all, .analysis-place button):visible").all()
+        for one in asked:
+            one.click()
+        page.wait_for_timeout(2000 if asked else 0)
         look(str(tab.get_attribute("id")))
     page.click("#glass-tab-machine")
     page.click(".decoder [data-place=cross]")
