@@ -3,6 +3,7 @@ pass in numpy (headway/plain.py), which knows nothing of torch and of the page, 
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -351,6 +352,14 @@ def test_importance_says_over_what_it_was_measured(told, door):
         assert f"Over {len(pairs)} sentences of {tokens} tokens in all." in text
         [score] = re.findall(r"a log-probability of (\S+) nats", text)
         assert numbers(score) == pytest.approx([total / tokens], abs=ROUNDED)
+
+
+def test_in_korean_the_numbers_are_the_same(told, script):
+    def fractions(said: dict[str, Any]) -> set[str]:
+        return set(re.findall(r"\d+\.\d+", json.dumps(said)))
+
+    for one in told[:5]:
+        assert fractions(script.ask({**one.asked, "language": "ko"})) == fractions(one.said)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
