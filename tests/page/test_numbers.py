@@ -357,7 +357,7 @@ def test_importance_says_over_what_it_was_measured(told, door):
 def test_in_korean_the_numbers_are_the_same(told, script):
     def fractions(said: dict[str, Any]) -> set[str]:
         parts = ("alternatives", "contrast", "heads", "cells", "sampling", "measures")
-        return set(re.findall(r"\d+\.\d+", json.dumps([said[part] for part in parts])))
+        return set(re.findall(r"\d+\.\d+", json.dumps([said[part] for part in parts], ensure_ascii=False)))
 
     for one in told[:5]:
         assert fractions(script.ask({**one.asked, "language": "ko"})) == fractions(one.said)
