@@ -15,6 +15,7 @@ from tests.page.scripts import Script
 from tests.page.test_sentences import INPUTS, WORDS
 
 ANALYSES = ["erasure", "contributions", "contrast", "logit_lens", "decoder_lens", "faithfulness"]
+BEAM = 4
 KINDS = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
 
 
@@ -39,7 +40,7 @@ def ask_all(door: Translator, script: Script) -> list[Told]:
         heads = [one_head(chance, door) for _ in range(3)]
         cases = [[HeadOff.model_validate(one)] for one in heads]
         patches = patched(chance, door, text) if number % 3 == 0 else []
-        record = door.inspect(text, cases=cases, analyses=[*analyses, *patches], beam_size=4)
+        record = door.inspect(text, cases=cases, analyses=[*analyses, *patches], beam_size=BEAM)
         steps = len(record.target.tokens)
         cells = [one_cell(chance, record, kind, part) for kind in KINDS for part in ("scores", "output", "queries")]
         settings = (
@@ -79,7 +80,7 @@ def patched(chance: np.random.Generator, door: Translator, text: str) -> list[An
         other = " ".join(chance.permutation(words) if chance.random() < 0.5 else chance.choice(WORDS, len(words)))
         asked = {"kind": "patching", "other": other}
         try:
-            door.inspect(text, analyses=[asked])
+            door.inspect(text, analyses=[asked], beam_size=BEAM)
         except UserError:
             continue
         return [asked]
