@@ -25,6 +25,14 @@ CHROMIUM = shutil.which("chromium")
 AXE = Path(__file__).parent.parent / "node_modules" / "axe-core" / "axe.min.js"
 FINDINGS = """async () => (await axe.run()).violations.map(({ id, nodes }) =>
   `${id}: ${nodes.slice(0, 3).map((one) => one.target + " " + one.failureSummary.split("\\n")[1]).join(" | ")}`)"""
+FOCUSED = """() => {
+  const one = document.activeElement;
+  const { outlineStyle, boxShadow } = getComputedStyle(one);
+  one.dataset.reached = one.type === "radio" || outlineStyle !== "none" || boxShadow !== "none" ? "seen" : "unseen";
+}"""
+UNREACHED = """() => [...document.querySelectorAll(".glass :is(button, select, textarea, summary, input, [tabindex='0'])")]
+  .filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0 && (one.type !== "radio" || one.checked))
+  .filter((one) => one.dataset.reached !== "seen").map((one) => one.outerHTML.slice(0, 120))"""
 VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 """The views of a box, in the order of their tabs; with moments of a training "training" stands before the last."""
 FOLDER = files("headway.page") / "views"
@@ -161,6 +169,23 @@ def found_by_axe(page: Any) -> dict[str, list[str]]:
         page.keyboard.press("ArrowRight")
     look("its end")
     page.keyboard.press("Escape")
+    return found
+
+
+def unreached(page: Any) -> dict[str, list[str]]:
+    """Goes through each view of a box with the Tab key. -> what can't be reached so, or isn't seen to have the focus"""
+    found: dict[str, list[str]] = {}
+    for tab in page.locator(".glass [role=tab]").all():
+        tab.click()
+        page.wait_for_timeout(300)
+        page.evaluate("document.querySelector('.glass').focus(), document.activeElement.blur()")
+        page.evaluate("getSelection().collapse(document.querySelector('.glass'), 0)")  # from here on
+        count = page.locator(".glass :is(button, select, textarea, summary, input, [tabindex='0'])").count()
+        for _ in range(count + 5):
+            page.keyboard.press("Tab")
+            page.evaluate(FOCUSED)
+        if some := page.evaluate(UNREACHED):
+            found[str(tab.get_attribute("id"))] = some
     return found
 
 

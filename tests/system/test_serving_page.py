@@ -13,7 +13,7 @@ from benchmarks.load import ServerProcess
 from headway import Translator
 from headway.insight.analyses import NAMES
 from headway.storage import load_model, save_model
-from tests.system.browsing import found_by_axe
+from tests.system.browsing import found_by_axe, unreached
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
@@ -341,7 +341,7 @@ def test_the_glass_box_has_its_room(open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("locale", ["en-US", "ko-KR"])
-def test_axe_finds_nothing_in_page_and_box(open_page, locale, scheme):
+def test_axe_finds_nothing_in_page_and_box_and_the_tab_key_reaches_everything(open_page, locale, scheme):
     page = open_page(locale, scheme=scheme, glass=None)
     page.fill("#text", "Ant bee. Cat dog!")
     page.wait_for_selector("#translation:not(:empty)")
@@ -350,6 +350,7 @@ def test_axe_finds_nothing_in_page_and_box(open_page, locale, scheme):
     page.click("#inside summary")
     page.wait_for_selector("#glass [role=tabpanel]", timeout=60_000)  # the first look loads torch
     assert found_by_axe(page) == {}
+    assert unreached(page) == {}
 
 
 def test_a_link_opens_a_sentence_and_a_view(open_page):

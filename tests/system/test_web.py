@@ -23,7 +23,7 @@ from headway.storage import Aligner, StoredModel
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from tests.page.scripts import Script, running
-from tests.system.browsing import VIEWS, Window, chromium, found_by_axe
+from tests.system.browsing import VIEWS, Window, chromium, found_by_axe, unreached
 from tests.system.conftest import ROOT, Corpus
 from tests.system.running import complaint, run_headway
 from tests.system.test_glass_sampling import check
@@ -103,6 +103,10 @@ def test_axe_finds_nothing_in_any_view(browser, one_file, locale, scheme):
     window.page.click("footer summary")
     assert found_by_axe(window.page) == {}
     closed(window)
+
+
+def test_the_tab_key_reaches_everything(window):
+    assert unreached(window.page) == {}
 
 
 @pytest.fixture
