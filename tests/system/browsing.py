@@ -31,8 +31,8 @@ FOCUSED = """() => {
   one.dataset.reached = one.type === "radio" || outlineStyle !== "none" || boxShadow !== "none" ? "seen" : "unseen";
 }"""
 UNREACHED = """() => [...document.querySelectorAll(".glass :is(button, select, textarea, summary, input, [tabindex='0'])")]
-  .filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0 && (one.type !== "radio" || one.checked))
-  .filter((one) => one.dataset.reached !== "seen").map((one) => one.outerHTML.slice(0, 120))"""
+  .filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0)
+  .filter((one) => (one.type !== "radio" || one.checked) && one.dataset.reached !== "seen").map((one) => one.outerHTML.slice(0, 120))"""
 VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 """The views of a box, in the order of their tabs; with moments of a training "training" stands before the last."""
 FOLDER = files("headway.page") / "views"
