@@ -192,7 +192,7 @@ export const korean = {
   maskedBlock: "마스크드 셀프 어텐션",
   crossBlock: "크로스 어텐션",
   feedForwardBlock: "피드포워드",
-  addNormBlock: "더하기 & 정규화",
+  addNormBlock: "더하고 정규화",
   addBlock: "더하기",
   normBlock: "층 정규화",
   memoryBlock: "메모리",
