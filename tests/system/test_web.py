@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -191,6 +192,14 @@ def test_every_view_is_there_and_live(window, translator):
     written = [one.after.text for one in translator.inspect("cat dog", cases=cases).cases]
     changed = sorted(text for text in written if text != wanted.text)
     assert sorted(window.texts(".heads-off bdi")) == changed
+    panel.locator(".check input").check()
+    panel.locator(".effects button >> nth=1").click()
+    result = ".card:has(.effects) .result"
+    window.contains(f"{result} h4", "Head 2 of layer 1")
+    assert "Head 1 of layer 1" in window.page.inner_text(f"{result} h4")  # as it was chosen before
+    both = translator.inspect("cat dog", cases=[[cases[0][0], cases[1][0]]])
+    left = math.exp(both.cases[0].before.score - both.score)
+    assert window.page.inner_text(f"{result} .left") == f"{100 * left:.1f}% of the probability remains"
     window.view("heads")
     window.count(".large-pictures", 1)
     window.page.click(".importance summary")
