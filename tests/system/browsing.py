@@ -30,9 +30,12 @@ FOCUSED = """() => {
   const { outlineStyle, boxShadow } = getComputedStyle(one);
   one.dataset.reached = one.type === "radio" || outlineStyle !== "none" || boxShadow !== "none" ? "seen" : "unseen";
 }"""
-UNREACHED = """() => [...document.querySelectorAll(".glass :is(button, select, textarea, summary, input, [tabindex='0'])")]
-  .filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0)
-  .filter((one) => (one.type !== "radio" || one.checked) && one.dataset.reached !== "seen").map((one) => one.outerHTML.slice(0, 120))"""
+UNREACHED = """() => {
+  const all = document.querySelectorAll(".glass :is(button, select, textarea, summary, input, [tabindex='0'])");
+  const asked = [...all].filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0);
+  const left = asked.filter((one) => (one.type !== "radio" || one.checked) && one.dataset.reached !== "seen");
+  return left.map((one) => one.outerHTML.slice(0, 120));
+}"""
 VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 """The views of a box, in the order of their tabs; with moments of a training "training" stands before the last."""
 FOLDER = files("headway.page") / "views"
