@@ -181,10 +181,8 @@ def unreached(page: Any) -> dict[str, list[str]]:
     for tab in page.locator(".glass [role=tab]").all():
         tab.click()
         page.wait_for_timeout(300)
-        page.evaluate("document.querySelector('.glass').focus(), document.activeElement.blur()")
-        page.evaluate("getSelection().collapse(document.querySelector('.glass'), 0)")  # from here on
-        count = page.locator(".glass :is(button, select, textarea, summary, input, [tabindex='0'])").count()
-        for _ in range(count + 5):
+        count = page.locator("a, button, select, textarea, summary, input, [tabindex='0']").count()
+        for _ in range(count + 10):  # also by way of the browser's own parts
             page.keyboard.press("Tab")
             page.evaluate(FOCUSED)
         if some := page.evaluate(UNREACHED):

@@ -18,8 +18,6 @@ export function stepPicture(glass, now) {
   const written = pieceTexts(record.target.tokens);
   const source = pieceTexts(record.source.tokens).map((text) => token(text));
   const target = [readTexts(record)[0], ...written].map((text) => token(text));
-  source.at(-1).classList.add("control");
-  target[0].classList.add("control");
   const sentence = make("p", { class: "saying", "aria-live": "polite" });
   const [cross, self] = ["cross", "decoder"].map((kind) => meanAttention(glass, kind));
   const rows = make(
