@@ -122,7 +122,7 @@ def test_why_this_token_and_not_that_one(told, door):
             assert f" minus that of ⟦{vocabulary[foils[step]].removeprefix('▁')}⟧ is " in text
             assert numbers(text)[-1:] == pytest.approx([difference[0, step]], abs=ROUNDED)
             lost = difference[0, step] - difference[1:, step]
-            assert [numbers(bar)[0] for bar in bars] == pytest.approx(lost, rel=1e-3, abs=ROUNDED)
+            np.testing.assert_allclose([numbers(bar)[0] for bar in bars], lost, rtol=1e-3, atol=ROUNDED)
 
 
 def test_which_method_to_believe(told, door):
