@@ -1,4 +1,4 @@
-"""Scores of translations: sacreBLEU's BLEU, chrF and TER, metrics of the user's own, alignment errors, calibration."""
+"""Scores of translations: sacreBLEU's BLEU, chrF and TER, metrics of the user's own, alignment errors."""
 
 import os
 import sys
@@ -27,8 +27,6 @@ _TOKENIZATIONS = {
 """sacreBLEU's tokenisers for scripts without spaces between words; for others it is `13a`."""
 ORDER, BETA = 6, 2
 """chrF: the longest n-grams of characters, and how much more recall counts than precision."""
-BINS = 10
-"""Number of bins of equal width, from 0 to 1, by which calibration is measured."""
 
 Link = tuple[int, int]
 """Number of the source word, number of the target word, from 0."""
@@ -269,22 +267,3 @@ def parse_pharaoh(line: str) -> list[Link]:
             raise UserError(f"{link!r} is no link of an alignment; it must look like 0-2")
         links.append((int(source), int(target)))
     return links
-
-
-def expected_calibration_error(probabilities: Sequence[float], happened: Sequence[bool]) -> float:
-    """The mean distance, over all cases, between the mean probability of a case's bin and the share of the bin's cases
-    that happened (Naeini et al. 2015)."""
-    predicted, outcomes = np.array(probabilities, dtype=np.float64), np.array(happened, dtype=np.float64)
-    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
-    excess = np.bincount(bins, predicted - outcomes, minlength=BINS)  # of each bin, summed over its cases
-    return float(np.abs(excess).sum() / len(predicted))
-
-
-def area_under_curve(scores: Sequence[float], happened: Sequence[bool]) -> float:
-    """The area under the ROC curve: the probability that a case that happened has a higher score than one that didn't,
-    equal scores counting half. Needs cases of both kinds."""
-    _, places, counts = np.unique(np.array(scores), return_inverse=True, return_counts=True)
-    outcomes = np.array(happened, dtype=bool)
-    ranks = np.cumsum(counts) - (counts - 1) / 2  # of each value, from 1; equal values share their mean
-    positive, negative = int(outcomes.sum()), int((~outcomes).sum())
-    return float(ranks[places][outcomes].sum() - positive * (positive + 1) / 2) / (positive * negative)

@@ -116,7 +116,6 @@ def print_markdown(text: str) -> None:
 
 
 def _print_in_terminal(block: str | Sequence[Sequence[str]]) -> None:
-    """Prints Markdown, or a table from its rows of cells."""
     from rich import box
     from rich.console import Console
     from rich.markdown import Markdown

@@ -212,7 +212,6 @@ def extend(
 
 
 def _texts(source: list[Path], target: list[Path], model: Path) -> list[list[str]]:
-    """The lines of each side. Raises UserError."""
     two_sided = next(filter(is_two_sided, [*source, *target]), None)
     if two_sided is None:
         return [list(chain.from_iterable(map(read_lines, files))) for files in (source, target)]

@@ -207,7 +207,6 @@ def _training_lines(
 
 
 def _sentences_lines(found: dict[str, Any], beam_and_speed: str) -> list[str]:
-    """Lines on the translation of a text, or on a server."""
     speed = f"speed     {found['sentences_per_second']:,.4g} sentences/s on a device with {beam_and_speed}"
     if "lines" not in found:
         load = f"load      {_counted(found['sentences_per_minute'], 'sentence')} a minute"

@@ -173,7 +173,6 @@ def _request(
     *,
     fast: bool,
 ) -> RunRequest:
-    """The request of a command line with text and no recipe. Raises UserError."""
     from headway.recipe.choosing import is_limited
     from headway.training.own_text import MINUTES, RunRequest
 
@@ -188,7 +187,6 @@ def _request(
 
 
 def _again(run: Path, processes: int, threads: int | None = None) -> str:
-    """The command that continues a run."""
     many = f" --processes {processes}" if processes > 1 else ""
     return f"train --resume {shlex.quote(str(run))}{many}{'' if threads is None else f' --threads {threads}'}"
 

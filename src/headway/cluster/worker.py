@@ -46,7 +46,6 @@ class Work:
         return [model_fingerprint(path) for path in (self.model, *self.ensemble)]
 
     def load(self, device: str | None = None) -> LineTranslator:
-        """Raises UserError."""
         options: Any = {name: getattr(self, name) for name in ("device", "precision", "engine", "core")}
         options |= {"device": device or self.device}
         return LineTranslator(Translator.load(self.model, ensemble=self.ensemble, **options), self.options)

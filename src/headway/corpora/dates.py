@@ -57,7 +57,6 @@ def dates_corpus(
     pools = {"valid": dates[:held_out], "test": dates[held_out : 2 * held_out], "train": dates[2 * held_out :]}
 
     def drawn(pool: list[datetime.date]) -> tuple[Written, Written]:
-        """A moment in both languages."""
         time = datetime.time(randomness.randrange(24), randomness.randrange(60))
         moment = datetime.datetime.combine(randomness.choice(pool), time)
         form, clock = randomness.choice(forms), randomness.choice(clocks)

@@ -48,14 +48,12 @@ class MicroBatch:
     """Rows of pairs that go through the model together."""
 
     source_length: int
-    """Places of a row on the source side."""
     target_length: int
     rows: list[list[int]]
     """The pairs in each row. A row may be empty."""
 
     @property
     def pairs(self) -> list[int]:
-        """The pairs of all rows."""
         return [pair for row in self.rows for pair in row]
 
     @property
@@ -74,7 +72,6 @@ class Plan:
     lengths_of: Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
     """The source and target lengths of the pairs with these numbers."""
     mean_lengths: tuple[float, float]
-    """The mean lengths of all sources and of all targets."""
     shares: Sequence[CorpusShare]
     tokens_per_batch: int
     tokens_per_micro_batch: int
@@ -96,7 +93,6 @@ class Plan:
         return self._steps(order, 0), len(order)
 
     def alone(self, pair: int) -> MicroBatch:
-        """A micro-batch that holds this pair alone."""
         [source], [target] = self.lengths_of(np.array([pair]))
         size = row_size(int(source), int(target), self._shape)
         if size > self._rows:
@@ -129,7 +125,6 @@ class Plan:
 
     @property
     def _passes(self) -> int:
-        """The micro-batches of a step."""
         return math.ceil(self.tokens_per_batch / self.tokens_per_micro_batch)
 
     @cached_property
@@ -139,7 +134,6 @@ class Plan:
 
     @cached_property
     def _rows(self) -> int:
-        """The rows of a micro-batch."""
         return max(1, self.tokens_per_batch // self._passes // sum(self._shape))
 
 
@@ -151,16 +145,13 @@ class Order:
     starts: NDArray[np.int64]
     """The first pair of each run of consecutive pairs."""
     sizes: NDArray[np.int64]
-    """The pairs in each run."""
     bounds: NDArray[np.int64]
     """The first run of each part, and the end."""
 
     def __len__(self) -> int:
-        """The number of parts."""
         return len(self.bounds) - 1
 
     def pairs(self, part: int) -> NDArray[np.int64]:
-        """The numbers of the part's pairs."""
         runs = slice(*self.bounds[part : part + 2])
         starts, sizes = self.starts[runs], self.sizes[runs]
         return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())

@@ -72,7 +72,6 @@ def script_name(language: str) -> str:
 
 
 def words(text: str) -> int:
-    """The number of words between spaces."""
     return len(text.split())
 
 

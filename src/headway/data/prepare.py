@@ -223,8 +223,9 @@ class _Preparation:
         encoder, texts, counts = ChunkEncoder(settings), [], [PairCounts() for _ in self.valid]
         with closing(ShardsWriter(self.folder / "valid", settings.dtype)) as shards:
             for chunk in read_chunks(self.valid):
-                texts += encoder.passed(chunk, {})[1]
-                shards.add(encoded := encoder.encode(chunk))
+                filtered = encoder.filtered(chunk)
+                texts += filtered.texts
+                shards.add(encoded := encoder.encode(filtered))
                 shards.close_full()
                 counts[chunk.corpus].add(encoded.counts)
             _check_usable(self.valid, counts, settings)
@@ -233,7 +234,6 @@ class _Preparation:
         return total(counts), texts
 
     def _encode_train(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> None:
-        """Writes the ids of the training text and the report."""
         data, valid = self.options.data, tuple(dict.fromkeys(valid_texts))
         settings = replace(
             self._settings(tokenizers, data.corpora),
@@ -293,7 +293,6 @@ class _Preparation:
 
 
 def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], settings: EncodingSettings) -> None:
-    """Raises UserError for a corpus without a usable pair."""
     for corpus, found in zip(corpora, counts, strict=True):
         if not found.kept:
             filters = "".join(f", {count} dropped by data.filters.{name}" for name, count in found.by_filters.items())

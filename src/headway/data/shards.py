@@ -56,7 +56,6 @@ class Sequences:
         return self._ids[shard][offsets[place] : offsets[place + 1]]
 
     def lengths_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The lengths of these sequences."""
         shards = np.searchsorted(self._starts, indices, side="right") - 1
         lengths = np.empty(len(indices), dtype=np.int64)
         for shard in np.unique(shards):
@@ -67,7 +66,6 @@ class Sequences:
 
     @property
     def total(self) -> int:
-        """The number of ids in all sequences."""
         return sum(int(offsets[-1]) for offsets in self._offsets)
 
 
@@ -79,7 +77,6 @@ class ParallelIds:
         self.sizes: list[int]
         """The pairs of each corpus. The corpora follow each other."""
         self.versions = 1
-        """The versions of each pair."""
         self._longest: int | None = None
         if (folder / DESCRIPTION).exists():
             described = json.loads((folder / DESCRIPTION).read_bytes())
@@ -112,7 +109,6 @@ class ParallelIds:
 
 
 def shard_name(number: int) -> str:
-    """The name of a shard's folder."""
     return f"{number:05}"
 
 
@@ -268,7 +264,8 @@ class Journal:
 
     def first_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Whether each hash of the next chunk, (kinds, pairs), is new."""
-        return np.stack([seen.first(of_kind) for seen, of_kind in zip(self._seen, hashes, strict=True)])
+        first = [seen.first(of_kind) for seen, of_kind in zip(self._seen, hashes, strict=True)]
+        return np.array(first, dtype=bool).reshape(hashes.shape)
 
     def add(self, chunk: EncodedChunk, entry: ChunkEntry) -> None:
         """Adds the next chunk. It is on disk after the next `write`."""

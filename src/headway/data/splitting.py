@@ -136,7 +136,6 @@ class Splitter:
         self._parts: dict[int, str] = {}
         """The part of each unit that measures."""
         self._measuring: set[str] = self._held_out
-        """The sources that measure."""
         self.left_out: Counter[str] = Counter()
         """Pairs in no part, by reason. Complete once all parts were read."""
 
@@ -189,7 +188,6 @@ class Splitter:
                 yield _KeyedPair(pair, key, hash_of(f"document\n{document}" if document else key))
 
     def _rejection_reason(self, one: _KeyedPair) -> str | None:
-        """The reason that the pair can't measure; None if it can."""
         source, target = one.pair
         if is_blank(source) or is_blank(target):
             return BLANK
@@ -200,7 +198,6 @@ class Splitter:
         return "in text that was given" if one.key in self._held_out else None
 
     def _chosen(self, parts: Sequence[str]) -> dict[int, str]:
-        """The units of each part."""
         usable = (one.unit for one in self._pairs() if self._rejection_reason(one) is None)
         units, sizes = np.unique(np.fromiter(usable, dtype=np.uint64), return_counts=True)
         if self._document is None:
@@ -236,12 +233,10 @@ class Split:
     valid: CorpusFiles | None
     test: CorpusFiles | None
     counts: dict[str, int]
-    """The pairs of each part."""
     left_out: dict[str, int]
     """The pairs in no part, by reason."""
 
     def summary(self) -> str:
-        """One line."""
         read = sum(self.counts.values()) + sum(self.left_out.values())
         line = f"{read:,} pairs: " + ", ".join(f"{part} {count:,}" for part, count in self.counts.items())
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.left_out.items())
@@ -334,7 +329,6 @@ def _paths(folder: Path, part: str, languages: Sides) -> tuple[Path, Path]:
 
 
 def _write(pairs: Iterable[Sides], folder: Path, part: str, languages: Sides) -> int:
-    """Writes the pairs of a part, and returns their number."""
     count = 0
     with ExitStack() as stack:
         paths = _paths(folder, part, languages)

@@ -114,10 +114,8 @@ class Choice:
     sections: dict[str, Document] = field(default_factory=lambda: defaultdict(dict))
     stages: list[Document] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
-    """Value and reason of each key or stage."""
 
     def has(self, key: str) -> bool:
-        """Whether the key was set by hand."""
         return any(one.partition("=")[0] == key for one in self.overrides)
 
     def set(self, key: str, value: Any, reason: str = "") -> None:
@@ -216,7 +214,6 @@ def _choose_rate(choice: Choice) -> None:
 
 
 def _choose_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast: bool) -> None:
-    """Chooses the stages and their steps."""
     epochs = seconds / measured.seconds_of_step / measured.steps_of_epoch
     share_of_student = SHARE_OF_STUDENT if fast else 0.0
     shares = {"direction": 1 - share_of_student}

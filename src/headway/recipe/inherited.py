@@ -14,7 +14,6 @@ FREE_TO_CHANGE = ("core", "dropout", "attention_dropout", "feedforward_dropout")
 MAY_BE_FEWER = ("encoder_layers", "decoder_layers")
 """Fields that may be smaller than in the model to start from, whose first layers are taken."""
 UNKNOWN_LANGUAGES = ("und", "source", "target")
-"""Codes for an unknown language."""
 
 
 def initial_sections(path: Path) -> dict[str, dict[str, Any]]:

@@ -27,7 +27,6 @@ def on_meta(config: ModelConfig) -> Transformer:
 
 
 def count(parameters: Iterable[Tensor]) -> int:
-    """The number of elements of all parameters."""
     return sum(one.numel() for one in parameters)
 
 
@@ -77,5 +76,4 @@ def work_of_update(config: ModelConfig, optimizer: OptimizerName) -> float:
 
 
 def layer_matrices(model: Transformer) -> list[nn.Parameter]:
-    """The matrices of the encoder and decoder layers."""
     return [one for stack in (model.encoder, model.decoder) for one in stack.parameters() if one.dim() == 2]

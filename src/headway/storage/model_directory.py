@@ -69,8 +69,6 @@ class _TokenizerFiles(TypedDict):
 
 @with_config(STRICT)
 class _Config(TypedDict):
-    """The members of config.json."""
-
     format_version: int
     source_language: FewWords
     target_language: FewWords
@@ -91,7 +89,6 @@ class ModelDirectory(ModelInfo):
     folder: Path
     config: ModelConfig
     weights_checksum: str
-    """SHA-256 of the file of weights."""
     core: str | None = None
     """The `core` of the config, if the user allows it to be imported."""
 

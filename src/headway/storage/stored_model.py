@@ -29,7 +29,6 @@ class StoredModel(ModelInfo):
 
     @property
     def num_parameters(self) -> int:
-        """Number of weights; shared ones count once."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:

@@ -87,7 +87,6 @@ def load_tensors(file: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Writes a safetensors file."""
     numpy.save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, file)
 
 

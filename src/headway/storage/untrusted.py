@@ -21,7 +21,6 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 LARGEST_FILE = 16 * 2**20
 """Bytes of a file that is read whole; vocabularies of 250,000 pieces have a third of it."""
 LARGEST_JSON = 2**20
-"""Bytes of a JSON file."""
 
 
 def plain_size(file: Path) -> int:

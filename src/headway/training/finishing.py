@@ -69,7 +69,6 @@ class UnseenText(NamedTuple):
 
 
 def validation_pairs(model: Path) -> UnseenText:
-    """The validation pairs of the run that holds the model."""
     run = model.parents[1]
     recipe = load_recipe(run / "recipe.yaml")
     texts = json.loads(((recipe.data.prepared or run / "data") / VALID_TEXTS).read_bytes())

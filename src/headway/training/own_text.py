@@ -43,7 +43,6 @@ from headway.training.start import start
 CHOICES = "choices.txt"
 TEXT = "text"
 MEASURING = "measuring"
-"""The folder of a training by which speed is measured."""
 FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
 """Filters of training pairs if no parts are given, and `copies` if the languages differ."""
 JUDGED, LEAST_KEPT = 10_000, 0.1

@@ -145,7 +145,6 @@ def _watch(ranks: Sequence[tuple[subprocess.Popen[bytes], IO[bytes] | None]]) ->
 
 
 def free_port() -> int:
-    """A free port of this machine."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]

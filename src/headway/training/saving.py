@@ -51,7 +51,6 @@ def sort_key(best_by: BestBy, loss: float, bleu: float) -> tuple[float, float]:
 
 
 def is_better(progress: Progress, loss: float, bleu: float, best_by: BestBy) -> bool:
-    """Whether a model with this validation is the best so far."""
     best_loss = math.inf if progress.best_loss is None else progress.best_loss
     best = progress.best_score
     return best is None or sort_key(best_by, loss, bleu) > sort_key(best_by, best_loss, best)

@@ -78,8 +78,6 @@ class Batches:
 
 
 def on_device(source: PackedIds, target: PackedIds, labels: NDArray[np.int64], device: torch.device) -> Batch:
-    """A collated micro-batch as tensors."""
-
     def packed(side: PackedIds) -> Packed:
         ids, sentences, positions = (
             torch.from_numpy(one).to(device) for one in (side.ids, side.sentences, side.positions)
