@@ -111,13 +111,12 @@ def test_efficiency_and_measured_speed_lead_to_each_other():
 
 def write_prepared(folder: Path, *sizes: int, dtype: str = "<u2", vocab_size: tuple[int, int] = (100, 100)) -> None:
     """Corpora of so many pairs, each of 2 + 1 tokens, with vocabularies of so many words."""
-    writer = ShardsWriter(folder / "train", np.dtype(dtype))
+    writer = ShardsWriter(folder / "train", np.dtype(dtype), len(sizes))
     for corpus, size in enumerate(sizes):
         ids, ones = np.arange(2 * size), np.ones(size, dtype=np.int64)
         no_hashes = np.empty((0, size), dtype=np.uint64)
         writer.add(EncodedChunk(corpus, 1, PairCounts(), ids, ids[:size], 2 * ones, ones, [], no_hashes))
-    writer.finish(len(sizes))
-    writer.close()
+    writer.finish()
     for side, size in zip(("source", "target"), vocab_size, strict=True):
         words = WordTokenizer([f"w{number}" for number in range(size - len(CONTROL_PIECES))])
         (folder / f"{side}{words.suffix}").write_bytes(words.to_bytes())

@@ -184,7 +184,8 @@ class ChunkEncoder:
         reasons = list(map(self._rejection_of_ids, sources, targets))
         dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
         kept = [reason is None for reason in reasons]
-        texts, sources, targets = (list(compress(column, kept)) for column in (texts, sources, targets))
+        texts, sources = list(compress(texts, kept)), list(compress(sources, kept))
+        targets = list(compress(targets, kept))
         counts = PairCounts(kept=len(sources))
         for line in sorted(dropped):
             counts.add(PairCounts(0, {dropped[line]: 1}, {dropped[line]: [f"{chunk.file}:{line}"]}))

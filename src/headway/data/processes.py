@@ -51,7 +51,7 @@ def encode_chunks(
             filtered = encoder.filtered(chunk)
             yield encoder.encode(filtered, first_of(filtered.hashes))
         return
-    workers = ProcessPoolExecutor(processes, get_context("spawn"), _begin, [settings])
+    workers = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (settings,))
     filtering, encoding = deque[Future[FilteredChunk]](), deque[Future[EncodedChunk]]()
     try:
         while True:
