@@ -54,8 +54,7 @@ class Comparison:
     score: float
     other: float
     p_value: float | None
-    """Probability that chance alone makes a difference as large; below 0.05 is commonly called significant. None for a
-    metric that gives no scores of lines to draw from."""
+    """Probability that chance alone makes a difference as large. None for a metric that gives no scores of lines."""
     signature: str
 
 
@@ -141,8 +140,7 @@ def evenly(items: Sequence[T], count: int) -> list[T]:
 def score_translations(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", *, with_ter: bool = False
 ) -> Scores:
-    """Scores of detokenised text, one reference a line. tokenize: for BLEU; "none" for text that is tokenised
-    already."""
+    """Scores of detokenised text, one reference a line. tokenize: for BLEU; "none" if it is tokenised already."""
     if len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} hypotheses but {len(references)} references")
     bleu, chrf, ter = BLEU(tokenize=tokenize, force=True), CHRF(), TER()

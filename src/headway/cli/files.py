@@ -151,8 +151,7 @@ def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
 
 
 def input_lines(file: str, layout: Layout, shard: str | None = None) -> Iterator[Line]:
-    """The texts of the file, or of a shard of it, such as `3/8`. Raises UserError for a file that can't be read, before
-    the first line."""
+    """The texts of the file, or of a shard of it, such as `3/8`. Raises UserError before the first line."""
     if file == "-":
         if shard is not None:
             raise UserError("--shard needs a FILE: the size of standard input isn't known before its end")
@@ -190,8 +189,7 @@ def parallel_pairs(
     *,
     lenient: bool = False,
 ) -> Iterator[Pair]:
-    """The pairs of `read_pairs`. First prints notices about how files with both sides are read. model: its languages
-    tell which side is which. Raises UserError."""
+    """The pairs of `read_pairs`, after notices of their layout. model: its languages tell the sides. Raises UserError."""
     from headway.storage.model_directory import model_info
 
     languages, targets = NO_LANGUAGES, [file for file in target if file is not None]

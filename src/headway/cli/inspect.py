@@ -132,8 +132,7 @@ def inspect(
 
 
 def _show_maps(charts: list[list[HeatMap]], output: Path | None, *, moving: bool, cross: bool) -> None:
-    """Writes a picture, or prints the maps. Raises UserError for a moving picture of anything but one map of
-    cross-attention."""
+    """Writes a picture, or prints the maps. Raises UserError if several are to move."""
     from headway.insight import draw_map
     from headway.insight.animation import animated_picture
 

@@ -143,8 +143,7 @@ def given_options(context: typer.Context) -> dict[str, str]:
 
 
 def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of a search in place of its keyword `search`, which is the dictionary of those that
-    are given."""
+    """The command with the options of a search in place of its keyword `search`, a dictionary of those given."""
 
     @wraps(command)
     def with_options(**given: Any) -> None:

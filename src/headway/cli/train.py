@@ -213,8 +213,7 @@ def _of_text(
 
 @contextmanager
 def _telling_how_to_go_on(run: Path, again: str) -> Iterator[None]:
-    """Ends the program with 130 after a Ctrl-C at which nothing can be saved, and tells the command that continues the
-    run (`again`), if there is one yet."""
+    """Ends the program with 130 after a Ctrl-C at which nothing can be saved; tells `again`, if there is a run yet."""
     from headway.recipe.reading import is_run
     from headway.training.run_directory import has_request
 
@@ -227,8 +226,7 @@ def _telling_how_to_go_on(run: Path, again: str) -> Iterator[None]:
 
 
 def _resumed(run: Path, overrides: list[str], minutes: float | None, began: float, threads: int | None) -> Recipe:
-    """The recipe of a run that goes on; with `minutes`, its limits end it after them, unless others are given. If none
-    was chosen yet, chooses one. Raises UserError."""
+    """The recipe of a run that goes on; `minutes` limit it. If none was chosen yet, chooses one. Raises UserError."""
     from headway.recipe.reading import is_run, load_recipe
     from headway.training.finishing import cooldown
     from headway.training.own_text import RunRequest

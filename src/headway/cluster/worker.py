@@ -74,8 +74,7 @@ class Worker:
         self._translator, self._reader = work.load(), SpanReader()
 
     def translate(self, shard: TextShard) -> ShardOutcome:
-        """Translates the shard unless its file exists. Gives it up if it has killed MOST_DEATHS workers. Never raises
-        an error."""
+        """Translates the shard unless its file exists or it has killed MOST_DEATHS workers. Never raises an error."""
         path = self._manifest.folder / f"{shard.name}.txt"
         begun = path.with_name(f"{shard.name}.begun{TEMPORARY_SUFFIX}")
         try:

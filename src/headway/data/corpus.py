@@ -173,8 +173,7 @@ def read_pairs(
 
 
 def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool = False) -> Iterator[Chunk]:
-    """The text of all corpora, without the first `skip` chunks; `lenient` as in `read_lines`. Raises UserError, but not
-    for faults within a line, which `Chunk.texts` finds."""
+    """The text of all corpora after the first `skip` chunks. Raises UserError; `Chunk.texts` finds faults in a line."""
     size = sum(file.stat().st_size for corpus in corpora for file in corpus.sources if file.is_file())
     read = number = 0
     for place, corpus in enumerate(corpora):
@@ -302,8 +301,7 @@ def suffix_of_language(path: Path) -> str:
 
 
 def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides = NO_LANGUAGES) -> CorpusFiles:
-    """The files that match the given names and patterns. Raises UserError if a pattern of the sources matches a
-    different number of files than its pattern of the targets."""
+    """The files of these names and patterns. Raises UserError unless both sides of a pattern are as many."""
     found = [matching_files(source) for source in sources], [matching_files(target) for target in targets]
     for source, target, these, those in zip(sources, targets, *found, strict=False):
         if len(these) != len(those):

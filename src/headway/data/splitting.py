@@ -71,8 +71,7 @@ _COMPARED = _Compared()
 
 
 def shingles(key: str) -> frozenset[str]:
-    """The runs of SHINGLE letters in a compared text, Hangul as its jamo: a syllable has as many as a syllable of other
-    scripts. Numbers are left out, unless there is nothing else."""
+    """The runs of SHINGLE letters in a compared text, Hangul as its jamo; numbers only if there is nothing else."""
     letters = unicodedata.normalize("NFD", re.sub(r"\d+", "", key) or key)
     return frozenset(letters[start : start + SHINGLE] for start in range(max(1, len(letters) - SHINGLE + 1)))
 
@@ -161,8 +160,7 @@ class Splitter:
         return {part: [pair for _, pair in pairs.values()] for part, pairs in found.items()}
 
     def training(self, *, near: bool = True) -> Iterator[Sides]:
-        """The other pairs, without blank ones and those whose source is near to one that measures; near=False: is the
-        same as one."""
+        """The other pairs with text, without sources near to one that measures; near=False: the same as one."""
         unwanted = NearTexts(self._measuring) if near else self._measuring
         self.left_out[NEAR] = self.left_out[BLANK] = 0  # of all blank pairs, also those that `measuring` saw
         for one in self._pairs():

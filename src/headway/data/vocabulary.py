@@ -75,8 +75,7 @@ def sampled_texts(options: PreparationOptions, corpora: Sequence[CorpusFiles], h
 
 
 def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Sides]]:
-    """Pairs with the numbers of their corpora, in order: all, or a random `most` of them, shared among the corpora by
-    `quotas`. Within a corpus all pairs are equally likely."""
+    """Pairs with the numbers of their corpora, in order: all, or at random `most` of them, shared by `quotas`."""
     sizes, before = [0] * len(corpora), [0] * len(corpora)
     for chunk in read_chunks(corpora):
         sizes[chunk.corpus] += chunk.lines

@@ -119,8 +119,7 @@ class Choice:
         return any(one.partition("=")[0] == key for one in self.overrides)
 
     def set(self, key: str, value: Any, reason: str = "") -> None:
-        """Chooses a value, unless the key was set by hand, or a model to start from decides it. reason: none if it
-        goes with another choice."""
+        """Chooses a value, unless the user or a model to start from does. reason: empty if it goes with another one."""
         section, _, name = key.partition(".")
         if self.has("training.init_from") and (section in ("model", "tokenizer") or name in OF_A_NEW_MODEL):
             return

@@ -61,8 +61,7 @@ def forward_work(
 
 
 def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch]) -> float:
-    """FLOPs of the matrix products of an optimizer step, forward and backward. Padding counts like tokens, and each
-    place attends to its whole row, because that is computed."""
+    """FLOPs of the matrix products of a step, forward and backward. Padding counts like tokens, as it is computed."""
     shapes = ((len(one.rows), one.source_length, one.target_length) for one in micro_batches)
     works = (forward_work(config, rows * source, rows * target, source, target) for rows, source, target in shapes)
     return TRAINING * sum(map(sum, works))

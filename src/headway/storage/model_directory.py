@@ -199,8 +199,7 @@ def read_model(path: Path, core: str | None = None) -> ModelDirectory:
 
 
 def model_fingerprint(path: Path) -> str:
-    """SHA-256 of the model's config.json, which has checksums of all other files, so that it is the same only for
-    models that are the same to the bit. Raises UserError."""
+    """SHA-256 of the model's config.json, which has checksums of all other files. Raises UserError."""
     return hashlib.sha256(read_plain(find_model(path) / CONFIG_FILE, LARGEST_JSON)).hexdigest()
 
 
@@ -210,8 +209,7 @@ def model_info(path: Path) -> dict[str, Any]:
 
 
 def find_model(path: Path) -> Path:
-    """The model directory that a path means: itself, or the best of a run directory; of a run in stages, that of the
-    last stage that has one. Raises UserError."""
+    """The model directory that a path means: itself, or the best of a run or of its last stage. Raises UserError."""
     if os.path.lexists(path / CONFIG_FILE):
         return path
     run = stage_of(path)
@@ -227,8 +225,7 @@ def find_model(path: Path) -> Path:
 
 
 def stage_of(run: Path) -> Path:
-    """The run directory that has the models of the run: itself, or the stage that its best.json names. Raises
-    UserError."""
+    """The run directory with the models of the run: itself, or the stage that best.json names. Raises UserError."""
     if os.path.lexists(run / "best.json") and "stage" in read_json(run / "best.json"):
         return _named_by_best(run, "stage", run / "stages")
     return run

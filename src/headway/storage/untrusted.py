@@ -67,8 +67,7 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, origin: Path) -> dict[str, Any]:
-    """The object in JSON text. Raises UserError, with the `origin`, for anything else, for a key that stands twice, and
-    for NaN and Infinity."""
+    """The object in JSON text. Raises UserError for anything else, a key that stands twice, NaN and Infinity."""
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

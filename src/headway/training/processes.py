@@ -63,8 +63,7 @@ class StopRequests:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Lets a request raise Interrupted immediately, for work that may end anywhere. With several ranks it does
-        nothing."""
+        """Lets a request raise Interrupted at once, for work that may end anywhere. Does nothing with several ranks."""
         self._interruptible = self._alone
         try:
             if self._interruptible and self._received is not None:

@@ -147,7 +147,7 @@ def validate(run: Run, stored: StoredModel) -> tuple[float, Scores]:
     translator = Translator(stored, device=batches.device)
     longest, _ = batches.longest(batches.plan.alone(batches.corpus.longest_pair()))
     remedy = "begin a new run with a lower decoding.max_length, or without the longest pairs of data.valid"
-    with naming_memory(lambda: f"translating data.valid, a pair of {longest} source tokens among them; {remedy}"):
+    with naming_memory(f"translating data.valid, a pair of {longest} source tokens among them; {remedy}"):
         scores = score(translator, run.data.valid_texts, tokenization_of(run.recipe), ranks)
     return loss, scores
 

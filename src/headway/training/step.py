@@ -182,24 +182,20 @@ def try_batch(loss_of: nn.Module, batches: Batches, micro_batch: MicroBatch, dty
 
 def naming_batch(batches: Batches, micro_batches: Sequence[MicroBatch]) -> AbstractContextManager[None]:
     """Raises UserError if memory runs out, with the shape of the largest micro-batch and the key to lower."""
-
-    def describe() -> str:
-        largest = batches.largest(micro_batches)
-        source, target = batches.longest(largest)
-        return (
-            f"with {len(largest.pairs)} sentences of up to {source} source and {target} target tokens; begin a new run "
-            f"with a lower training.tokens_per_micro_batch (now {batches.tokens_per_micro_batch})"
-        )
-
-    return naming_memory(describe)
+    largest = batches.largest(micro_batches)
+    source, target = batches.longest(largest)
+    return naming_memory(
+        f"with {len(largest.pairs)} sentences of up to {source} source and {target} target tokens; begin a new run "
+        f"with a lower training.tokens_per_micro_batch (now {batches.tokens_per_micro_batch})"
+    )
 
 
 @contextmanager
-def naming_memory(describe: Callable[[], str]) -> Iterator[None]:
-    """Raises UserError if memory runs out. describe: the batch and the remedy, for the message."""
+def naming_memory(batch: str) -> Iterator[None]:
+    """Raises UserError if memory runs out. batch: with the remedy, for the message."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _OUT_OF_MEMORY.search(str(error)):
             raise
-        raise UserError(f"out of memory {describe()}") from None
+        raise UserError(f"out of memory {batch}") from None
