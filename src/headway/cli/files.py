@@ -189,7 +189,7 @@ def parallel_pairs(
     *,
     lenient: bool = False,
 ) -> Iterator[Pair]:
-    """The pairs of `read_pairs`, after notices of their layout. model: its languages tell the sides. Raises UserError."""
+    """The pairs of `read_pairs`, after notices of their layout. model: its languages tell the sides."""
     from headway.storage.model_directory import model_info
 
     languages, targets = NO_LANGUAGES, [file for file in target if file is not None]

@@ -150,24 +150,18 @@ def shortlist(
     \b
     headway shortlist runs/mine --source train.de --target train.en --output models/mine-short
     """
-    from headway.storage import load_model, save_model
-
-    options.check_new(output)
-    save_model(output, with_shortlist(load_model(model), source, target, model))
-    tell(f"{output}: written, with a shortlist")
-
-
-def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model: Path) -> StoredModel:
-    """The model with a shortlist learned from training text. model: its folder. Raises UserError."""
-    from headway.storage import with_int8
+    from headway.storage import load_model, save_model, with_int8
     from headway.text.shortlist import learn_shortlist
     from headway.translator.codec import Codec
 
-    codec = Codec(stored, stored.model.config.max_length)
+    options.check_new(output)
+    stored = load_model(model)
+    codec = Codec(stored, stored.config.max_length)
     pairs = parallel_pairs([source], [target], model)
     ids = ((codec.source(pair.source) or [], codec.target(pair.target) or []) for pair in pairs)
     found = learn_shortlist(ids, stored.source_tokenizer, stored.target_tokenizer)
-    return replace(with_int8(stored, None), shortlist=found)
+    save_model(output, replace(with_int8(stored, None), shortlist=found))
+    tell(f"{output}: written, with a shortlist")
 
 
 def extend(

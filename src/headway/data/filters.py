@@ -86,7 +86,7 @@ def outside(bounds: tuple[int, int], size: Callable[[str], int]) -> Test:
 
 
 def uneven(most: float, usual: float = 1.0) -> Test:
-    """Finds pairs with a side over `most` times as long as the other. usual: target characters for each of the source."""
+    """Finds pairs with a side over `most` times as long as the other. usual: that of the corpus, target by source."""
 
     def test(source: str, target: str) -> bool:
         shorter, longer = sorted((len(source.strip()) * usual, len(target.strip())))
