@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -86,11 +86,8 @@ class NamedMetric:
             raise UserError(f"metric {self.name}: fails: {described_error(error)}") from None
         scores = _numbers(result)
         if scores is None or scores.shape not in ((), (len(sources),)):
-            returned = "None" if result is None else f"a {type(result).__name__}"
-            if isinstance(result, Sized) and not isinstance(result, (str, bytes, dict)):
-                returned += f" of {len(result)}"
             wanted = f"a number, or a list of {len(sources)} numbers, one for each line"
-            raise UserError(f"metric {self.name}: returned {returned}; it must return {wanted}")
+            raise UserError(f"metric {self.name}: returned {result!r:.100}; it must return {wanted}")
         if not np.isfinite(scores).all():
             place = "" if scores.ndim == 0 else f" for line {int(np.argmin(np.isfinite(scores))) + 1}"
             raise UserError(f"metric {self.name}: returned a score that is not finite{place}")

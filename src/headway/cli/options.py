@@ -1,7 +1,5 @@
 """Options that several commands share, declared once, with the checks of their values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps

@@ -6,8 +6,6 @@ little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated
 the number of sentences of each corpus) and ids as int32.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 from collections.abc import Sequence
@@ -167,7 +165,7 @@ class ShardsWriter:
             found = json.loads((work / DESCRIPTION).read_bytes())
             counts, shards = [PairCounts(**one) for one in found["counts"]], [Shard(**one) for one in found["shards"]]
             self.written = Written(**{**found, "counts": counts, "shards": shards})
-            for number in range(len(shards)):
+            for number in range(len(shards) if kinds else 0):
                 hashes = np.fromfile(work / f"{shard_name(number)}.hashes", dtype="<u8").astype(np.uint64)
                 self.first_of(hashes.reshape(len(kinds), -1))
 

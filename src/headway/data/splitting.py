@@ -6,8 +6,6 @@ are in one part. The smallest hashes test and the largest validate, whatever the
 no test pair becomes a validation pair. Training pairs with a source too like one that measures are left out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -51,7 +51,7 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None = None) -> Recipe:
-    """Reads a recipe. overrides: `key.path=value`. Paths are relative to its folder, or to `as_in`. Raises UserError."""
+    """Reads a recipe. overrides: `key.path=value`. Paths are relative to its folder or `as_in`. Raises UserError."""
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
         document = _anchored(document, as_in or path.parent, exists=as_in is None)

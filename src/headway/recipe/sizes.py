@@ -1,8 +1,6 @@
 """Parameters of a model and operations of its training, counted on torch's meta device, where a model takes no
 memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache

@@ -159,17 +159,13 @@ def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, t
         [(name, dropped)] = reasons.most_common(1)
         off, why = "false" if getattr(filters, name) is True else "null", ""
         if name == "script":
-            scripts = [script_name(code) for code in languages]
             usual = [Counter(filter(None, map(script_of, texts))).most_common(1)[0][0] for texts in sides]
-            wrong = [
-                f"the {side} is mostly {found}, not {script} as {english_name(code)} is"
-                for side, code, script, found in zip(("source", "target"), languages, scripts, usual, strict=True)
-                if found != script
-            ]
+            scripts = [script_name(code) for code in languages]
             remedy = (
                 "exchange the sides" if usual == scripts[::-1] else "set data.source_language, data.target_language"
             )
-            why = f": {', '.join(wrong)}; {remedy}" if wrong else ""
+            if usual != scripts:
+                why = f": source and target are mostly {' and '.join(usual)}, not {' and '.join(scripts)}; {remedy}"
         raise UserError(
             f"{request.source[0]}: the filter {name} drops {dropped:,} of {len(pairs):,} pairs that were judged, "
             f"{kept:,} are left{why}; to keep such pairs: data.filters.{name}={off}"

@@ -156,9 +156,6 @@ def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
             step = begins_after + entry["step"]
             last_step = max(last_step, step)
             points = {measure: entry[measure] for measure in MEASURES if measure in entry}
-            if not all(type(value) in (int, float) and math.isfinite(value) for value in points.values()):
-                damaged.append(number)
-                continue
             validated |= bool(points)
             for measure, value in points.items():
                 curves[measure].setdefault(step, value)
