@@ -65,9 +65,8 @@ def _no_command(
 def main() -> None:
     prepare_streams()
     code = _run()
-    if (
-        train.is_rank() or code > 128
-    ):  # threads of torch may be at work still, and the interpreter's own end would abort
+    if train.is_rank() or code > 128:
+        # threads of torch may still work or hold tensors, on which the interpreter's own end would abort
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
