@@ -239,4 +239,5 @@ def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
         [(name, f"{of_encoder[name]} (as the encoder)" if size is None else str(size)) for name, size in sizes]
     )
     card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip()
-    files.print_markdown(card)
+    if card:
+        typer.echo(f"\n{files.with_plain_tables(card)}")
