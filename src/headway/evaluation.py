@@ -63,7 +63,6 @@ class Measured:
     """Scores of a test set's translations by a metric."""
 
     metric: str
-    """Its name, `module:function`."""
     score: float
     """Score of all lines; their mean if each line has a score."""
     line_scores: tuple[float, ...] | None

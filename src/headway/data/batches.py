@@ -232,7 +232,6 @@ class PackedIds:
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Sequence[int]]], length: int) -> PackedIds:
-        """rows: the sentences of each."""
         ids = np.full((len(rows), length), PAD_ID, dtype=np.int64)
         sentences, positions = np.zeros((2, len(rows), length), dtype=np.int64)
         for number, row in enumerate(rows):

@@ -230,7 +230,6 @@ class Split:
     test: CorpusFiles | None
     counts: dict[str, int]
     left_out: dict[str, int]
-    """The pairs in no part, by reason."""
 
     def summary(self) -> str:
         read = sum(self.counts.values()) + sum(self.left_out.values())

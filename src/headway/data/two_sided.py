@@ -51,11 +51,9 @@ class Form:
     quoted: bool = False
     """Whether fields of a .tsv file may be quoted."""
     keys: Sides = ("source", "target")
-    """The keys of source and target in a .jsonl file."""
     nested: bool = False
     """Whether they are within `translation`."""
     languages: Sides = NO_LANGUAGES
-    """The languages by the names of columns or keys."""
     notices: tuple[str, ...] = ()
 
     def swapped(self) -> Self:

@@ -107,7 +107,6 @@ class Corpus:
     bytes_of_pair: float
     """When prepared."""
     versions: int = 1
-    """Versions of each pair, when prepared."""
 
 
 def model_and_corpus(

@@ -70,9 +70,7 @@ class RunRequest:
     """Empty if parts are to be set apart."""
     valid_target: list[str]
     columns: tuple[int, int] | None
-    """Columns of source and target in .tsv files, from 0."""
     document: Layout | None
-    """The place in a line that names its document."""
     overrides: list[str]
     minutes: float
     fast: bool
