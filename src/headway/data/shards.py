@@ -188,9 +188,9 @@ class ShardsWriter:
         ids = {side: np.concatenate([getattr(one, side) for one in chunks]).astype(self._dtype) for side in SIDES}
         with write_directory(self._folder / shard_name(number), sum(one.nbytes for one in ids.values())) as shard:
             for side in SIDES:
-                lengths = np.concatenate([getattr(one, f"{side}_lengths") for one in chunks])
+                lengths = np.concatenate([[0], *(getattr(one, f"{side}_lengths") for one in chunks)])
                 ids[side].tofile(shard / f"{side}.ids")
-                np.cumsum([0, *lengths.tolist()], dtype=OFFSETS_DTYPE).tofile(shard / f"{side}.offsets")
+                lengths.cumsum(dtype=OFFSETS_DTYPE).tofile(shard / f"{side}.offsets")
         self.written.shards.append(Shard(pairs, len(ids["source"]), len(ids["target"])))
         if self._work is not None:
             hashes = np.concatenate([one.hashes for one in chunks], axis=1)
