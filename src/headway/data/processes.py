@@ -81,7 +81,7 @@ def _waited(future: Future[Result], look_around: Callable[[], None]) -> Result:
 
 
 _encoder: ChunkEncoder
-"""That of a worker."""
+"""The encoder of a worker."""
 
 
 def _begin(settings: EncodingSettings) -> None:
