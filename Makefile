@@ -8,12 +8,19 @@ READY := $(VENV)/.ready
 
 setup: $(READY)
 
-# torch comes first and at its pin: any other requirement that reaches it would bring another build.
+# An environment with PACKAGES, in the folder of the target. pip comes first, because Python 3.11's knows no dependency
+# groups, then torch at its pin: any other requirement that reaches it would bring another build.
+define environment
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet "$$(grep '^pip==' constraints.txt)"
+	$(@D)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(@D)/bin/python -m pip install --quiet -c constraints.txt $(PACKAGES)
+endef
+
+$(READY): PACKAGES := -e . --group dev
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("headway needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(environment)
 	touch $@
 
 demo: setup
@@ -32,10 +39,9 @@ $(NODE_PACKAGES): tests/package-lock.json
 
 # The guide's environment, with Sphinx and Jupyter: 150 MB. The notebooks run in it, too.
 DOCS := .venv-docs
+$(DOCS)/.ready: PACKAGES := -e . --group docs
 $(DOCS)/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(DOCS)/bin/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	$(environment)
 	touch $@
 
 test-system: setup $(DOCS)/.ready $(if $(shell command -v npm),$(NODE_PACKAGES))
@@ -43,10 +49,9 @@ test-system: setup $(DOCS)/.ready $(if $(shell command -v npm),$(NODE_PACKAGES))
 
 # What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB.
 ARGOS := .venv-argos
+$(ARGOS)/.ready: PACKAGES := -e '.[torch]' argostranslate==1.11.0 pytest hypothesis
 $(ARGOS)/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(ARGOS)
-	$(ARGOS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(ARGOS)/bin/python -m pip install --quiet -c constraints.txt -e '.[torch]' argostranslate==1.11.0 pytest hypothesis
+	$(environment)
 	touch $@
 
 test-argos: $(ARGOS)/.ready
@@ -54,10 +59,9 @@ test-argos: $(ARGOS)/.ready
 
 # Translating on a cluster, with a Ray of two workers, in an environment of its own: it brings 300 MB.
 RAY := .venv-ray
+$(RAY)/.ready: PACKAGES := -e '.[torch,ray,zst]' pytest hypothesis
 $(RAY)/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(RAY)
-	$(RAY)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(RAY)/bin/python -m pip install --quiet -c constraints.txt -e '.[torch,ray,zst]' pytest hypothesis
+	$(environment)
 	touch $@
 
 test-ray: $(RAY)/.ready
@@ -91,10 +95,9 @@ mutants: setup
 FUZZ := .venv-fuzz
 TARGET := subwords
 FUZZ_SECONDS := 600
-$(FUZZ)/.ready: constraints.txt
-	$(PYTHON) -m venv $(FUZZ)
-	$(FUZZ)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(FUZZ)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev]' atheris==3.0.0
+$(FUZZ)/.ready: PACKAGES := -e . --group dev atheris==3.0.0
+$(FUZZ)/.ready: pyproject.toml constraints.txt
+	$(environment)
 	touch $@
 
 fuzz: $(FUZZ)/.ready
@@ -173,7 +176,8 @@ results-quick: setup $(BENCH_SOURCE) data/tatoeba-ko-en/test.ko
 soak: setup $(BENCH_MODEL)/best.json
 	$(BIN)/python benchmarks/serving.py $(BENCH_MODEL) $(BENCH_SOURCE) --only soak --soak 1800
 
-# What a release publishes, in dist/: built, checked, and the wheel installed and run in an empty environment.
+# What a release publishes, in dist/: the source archive and the wheel that is built from it, the same as that of the clone;
+# checked, and the wheel installed and used in an empty environment.
 DIST := .venv-dist
 $(DIST)/.ready:
 	$(PYTHON) -m venv $(DIST)
@@ -181,8 +185,10 @@ $(DIST)/.ready:
 	touch $@
 
 dist: $(DIST)/.ready
-	rm -rf dist
+	rm -rf dist $(DIST)/direct
 	$(DIST)/bin/python -m build --outdir dist
+	$(DIST)/bin/python -m build --wheel --outdir $(DIST)/direct
+	cmp dist/*.whl $(DIST)/direct/*.whl
 	$(DIST)/bin/twine check --strict dist/*
 	$(PYTHON) -m venv --clear $(DIST)/installed
 	$(DIST)/installed/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
@@ -192,13 +198,13 @@ dist: $(DIST)/.ready
 		--valid-source tried/data/valid.en --valid-target tried/data/valid.ko --output tried/run \
 		model.preset=tiny training.max_steps=20 training.validate_every=20
 	cd $(DIST) && echo "May 5, 2026" | installed/bin/headway translate tried/run
+	cd $(DIST) && installed/bin/headway inspect tried/run "May 5, 2026" --output tried/page.html && test -s tried/page.html
 
 # The same against the packages that others use, in an environment of their own.
 PEERS := .venv-peers
+$(PEERS)/.ready: PACKAGES := -r benchmarks/peers.txt -e '.[torch]'
 $(PEERS)/.ready: constraints.txt benchmarks/peers.txt
-	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(PEERS)/bin/python -m pip install --quiet -c constraints.txt -r benchmarks/peers.txt -e '.[torch]'
+	$(environment)
 	$(PEERS)/bin/python -m pip install --quiet --no-deps joeynmt==2.3.0
 	touch $@
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -140,13 +141,16 @@ class TorchTransformer(nn.Module):
 class HuggingFaceMarian(nn.Module):
     """transformers.MarianMTModel, made from its configuration."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, size: int | None = None, pad: int = PAD, **others: Any) -> None:
+        """size, pad, others: the vocabulary, its padding, and the other control symbols of MarianConfig, where they
+        aren't headway's."""
         super().__init__()
         from transformers import MarianConfig, MarianMTModel  # pyright: ignore[reportMissingImports]
 
+        self.pad = pad
         self.model = MarianMTModel(
             MarianConfig(
-                vocab_size=config.target_vocab_size,
+                vocab_size=size or config.target_vocab_size,
                 d_model=config.d_model,
                 encoder_layers=config.encoder_layers,
                 decoder_layers=config.decoder_layers,
@@ -158,14 +162,14 @@ class HuggingFaceMarian(nn.Module):
                 dropout=config.dropout,
                 attention_dropout=config.dropout,
                 scale_embedding=True,
-                pad_token_id=PAD,
-                decoder_start_token_id=BOS,
+                pad_token_id=pad,
+                **{"decoder_start_token_id": BOS, **others},
             )
         )
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         return self.model(
-            input_ids=source, attention_mask=source != PAD, decoder_input_ids=target, use_cache=False
+            input_ids=source, attention_mask=source != self.pad, decoder_input_ids=target, use_cache=False
         ).logits
 
 
@@ -184,7 +188,7 @@ class JoeyNMT(nn.Module):
             "ff_size": config.d_ff,
             "num_heads": config.num_heads,
             "dropout": config.dropout,
-            "layer_norm": "post",
+            "layer_norm": config.norm,
             "embeddings": embeddings,
         }
         self.model = build_model(

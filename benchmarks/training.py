@@ -25,7 +25,7 @@ import itertools
 import json
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, get_args
@@ -77,6 +77,11 @@ def padded_batches(todo: list[PackedBatch], tokens: int, order: Order) -> list[B
     Random(1).shuffle(pairs)
     if order == "length":
         pairs.sort(key=lambda pair: (len(pair[1]), len(pair[0])))
+    return in_batches(pairs, tokens, 0)
+
+
+def in_batches(pairs: Iterable[tuple[list[int], list[int]]], tokens: int, pad: int) -> list[Batch]:
+    """One after the other, up to so many padded tokens of both sides in a batch."""
     batches: list[list[tuple[list[int], list[int]]]] = [[]]
     for pair in pairs:
         together = [*batches[-1], pair]
@@ -84,7 +89,9 @@ def padded_batches(todo: list[PackedBatch], tokens: int, order: Order) -> list[B
             batches.append([])
         batches[-1].append(pair)
     return [
-        (padded([source for source, _ in batch], 0), padded([target for _, target in batch], 0)) for batch in batches
+        (padded([source for source, _ in batch], pad), padded([target for _, target in batch], pad))
+        for batch in batches
+        if batch
     ]
 
 

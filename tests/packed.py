@@ -1,5 +1,6 @@
 """Packed batches for tests, from lists and from padded tensors."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -10,8 +11,8 @@ from headway.training.step import Batch
 
 def packed(rows: list[list[list[int]]], length: int) -> Packed:
     """rows: the sentences of each"""
-    side = PackedIds.of(rows, length)
-    ids, sentences, positions = (torch.from_numpy(array) for array in (side.ids, side.sentences, side.positions))
+    side = PackedIds.of([np.array(one) for row in rows for one in row], [len(row) for row in rows], length)
+    ids, sentences, positions = (torch.from_numpy(array).long() for array in (side.ids, side.sentences, side.positions))
     return Packed(ids, sentences, positions, side.longest)
 
 

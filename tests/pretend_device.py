@@ -9,8 +9,10 @@ as ever. Calls from Python are checked, in any thread, but for those within a ba
 from __future__ import annotations
 
 import functools
+import sys
+from collections import Counter
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 import torch
@@ -24,6 +26,20 @@ MEETING = ("copy_", "_has_compatible_shallow_copy_type")
 INDEXING = ("__getitem__", "__setitem__")
 """Calls whose second argument, the indices, may be of the CPU."""
 
+WAITING = (
+    "item",
+    "tolist",
+    "__bool__",
+    "__float__",
+    "__int__",
+    "__index__",
+    "nonzero",
+    "masked_select",
+    "unique",
+    "equal",
+)
+"""Calls that need a value, or a number of values, for which the program waits until the device has it."""
+
 _tensor_to: Callable[..., Tensor] = Tensor.to
 
 
@@ -32,6 +48,10 @@ class PretendTensor(Tensor):
 
     device = torch.device("cuda", 0)
     is_cpu = False
+    waits: ClassVar[Counter[str]] = Counter()
+    """Calls that wait for the device, by name; `to` is a copy to the CPU."""
+    copies = 0
+    """Tensors that were copied to the device."""
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -39,6 +59,9 @@ class PretendTensor(Tensor):
         met = (args[0], args[2:]) if func.__name__ in INDEXING else (args, kwargs)
         if func.__name__ not in MEETING and tree_any(_is_on_cpu, met):
             raise RuntimeError(f"Expected all tensors to be on the same device, but found {cls.device} and cpu!")
+        by_mask = func.__name__ in INDEXING and tree_any(_is_mask, args[1])
+        if func.__name__ in WAITING or by_mask:
+            cls.waits["mask" if by_mask else func.__name__] += 1
         stays = kwargs.get("device") is None or is_pretended(kwargs["device"])
         if "device" in kwargs:
             kwargs["device"] = "cpu" if stays else kwargs["device"]
@@ -52,6 +75,7 @@ class PretendTensor(Tensor):
         return memo[id(self)]
 
     def cpu(self, *_: Any, **__: Any) -> Tensor:
+        self.waits["cpu"] += 1
         return self.to("cpu")
 
     def numpy(self, *_: Any, **__: Any) -> Any:
@@ -76,6 +100,10 @@ def _is_on_cpu(value: Any) -> bool:
     return isinstance(value, Tensor) and not isinstance(value, PretendTensor) and value.dim() > 0
 
 
+def _is_mask(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype == torch.bool and value.dim() > 0
+
+
 def _to(tensor: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
     """Takes the place of `Tensor.to`, of all tensors."""
     if args and isinstance(args[0], Tensor):
@@ -87,6 +115,12 @@ def _to(tensor: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor
     on = [] if device is None else ["cpu" if there else device]
     if here == there:
         return _tensor_to(tensor, *on, *args, **kwargs)
+    if not sys._getframe(1).f_globals["__name__"].startswith(("torch.", __name__)):
+        # torch itself moves tensors to the device that C++ says they have, which is the CPU's here
+        if there:
+            PretendTensor.copies += 1
+        else:
+            PretendTensor.waits["to"] += 1
     with torch._C.DisableTorchFunctionSubclass():
         moved = _tensor_to(tensor.as_subclass(Tensor), *on, *args, **{**kwargs, "copy": True})
     return pretended(moved) if there else moved
@@ -116,11 +150,13 @@ def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Kind], torch.de
     def install(kind: Kind) -> torch.device:
         monkeypatch.setattr(PretendTensor, "device", torch.device(kind, 0))
         monkeypatch.setattr(Tensor, "to", _to)
+        monkeypatch.setattr(Tensor, "pin_memory", lambda tensor: tensor)
         for make in _device_constructors():
             monkeypatch.setattr(torch, make.__name__, _maker(make), raising=False)
         for name in ("autocast", "is_autocast_enabled", "get_autocast_dtype"):
             monkeypatch.setattr(torch, name, _on_cpu_instead(getattr(torch, name)))
         monkeypatch.setattr(torch.cuda, "is_available", lambda: kind == "cuda")
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: int(kind == "cuda"))
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: kind == "mps")
         own = torch.Generator()  # its state can be taken and put back; what is drawn comes from the CPU's

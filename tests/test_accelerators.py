@@ -9,13 +9,14 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import ctranslate2
 import numpy as np
 import pytest
 import torch
 
 from headway.cli import demo
 from headway.corpora import dates
-from headway.decoding import Sampling, faithful
+from headway.decoding import Sampling, ctranslate2_searcher, faithful
 from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import Analyses, Request
 from headway.insight.analyses.contrast import AskContrast, contrast
@@ -37,8 +38,9 @@ from headway.storage import StoredModel
 from headway.text.shortlist import Shortlist
 from headway.training.optim import orthogonalized
 from headway.translator import Translator
+from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
-from tests.pretend_device import Kind
+from tests.pretend_device import Kind, PretendTensor
 from tests.properties.models import EOS, random_model
 from tests.serving.conftest import Server
 from tests.translator.test_confidence import calibrated
@@ -139,6 +141,17 @@ def test_translations_on_a_device_are_those_of_the_cpu(pretend_device, stored, k
     assert there.choose_aligner(TEXTS, TEXTS) == here.choose_aligner(TEXTS, TEXTS)
 
 
+@pytest.mark.parametrize("search", ["greedy", "beam", "sample"])
+def test_a_step_of_a_search_waits_once(pretend_device, stored, search):
+    """And a translation that reaches the longest length once more, for the score of its end."""
+    pretend_device("cuda")
+    door, cap = Translator(stored, device="auto", precision="fp32"), 9
+    door.translate([TEXT])
+    PretendTensor.waits.clear()
+    door.translate([TEXT] * 4, **SEARCHES[search], max_length=cap)
+    assert 0 < PretendTensor.waits.total() <= cap + 1 + 4 * SEARCHES[search].get("n_best", 1)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_shortlists_and_ensembles_on_a_device_translate_as_on_the_cpu(pretend_device, stored, kind):
     pretend_device(kind)
@@ -236,3 +249,12 @@ def test_the_demo_on_apples_gpu(pretend_device, tmp_path, monkeypatch, capsys):
     demo.demo(tmp_path)
     assert "Try next" in capsys.readouterr().out
     assert 'id="model"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_ctranslate2_takes_what_a_card_has(pretend_device, stored, monkeypatch):
+    pretend_device("cuda")
+    for known, expected in (({"bfloat16", "float16"}, "bf16"), ({"float16", "int8"}, "fp16"), ({"int8"}, "fp32")):
+        monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
+        monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda _, known=known: known)
+        monkeypatch.setattr(ctranslate2_searcher, "CTranslate2Searcher", lambda *given: given)
+        assert Engines(stored, "cuda:0", "auto", "ctranslate2").precision == expected

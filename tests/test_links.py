@@ -1,12 +1,13 @@
 """Every relative link of the READMEs and of docs/ leads to a file, and its anchor to a heading as GitHub names it."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-MANUALS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+MANUALS = [path for place in (".", "exercises", "docs/**") for path in sorted(ROOT.glob(f"{place}/*.md"))]
 CODE = re.compile(r"^(```+|~~~+).*?^\1[`~]*\s*$", flags=re.DOTALL | re.MULTILINE)
 INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", flags=re.DOTALL)
 LINK = re.compile(r"\]\(<?([^()<>\s]+(?:\([^()\s]*\)[^()<>\s]*)?)>?(?:\s+[\"'][^\"']*[\"'])?\)")
@@ -44,6 +45,23 @@ def test_links_lead_somewhere(manual):
         assert str(target.relative_to(ROOT)) in spelled(target), f"{link}: capitals"
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_links_of_the_site_lead_to_its_pages(language):
+    """As it has the README and the pages of docs/, before it is built; `make docs` follows those of the built site."""
+    site = runpy.run_path(str(ROOT / "docs/guide/manuals.py"))
+    pictures = 0
+    for name, manual in site["MANUALS"].items():
+        for link in links(site["text_of"](manual, language)):
+            path, _, anchor = link.partition("#")
+            if path in site["MANUALS"]:
+                shown = site["_shown"](site["MANUALS"][path], language)
+                assert not anchor or anchor in anchors(shown.read_text(encoding="utf-8")), f"{name}: {link}"
+            elif path:
+                assert (ROOT / "docs/guide/reference" / path).resolve().exists(), f"{name}: {link}"
+                pictures += path.endswith((".gif", ".svg"))
+    assert pictures > 1
 
 
 def spelled(path: Path) -> set[str]:

@@ -29,8 +29,9 @@ OF_OTHERS = {
     "--tokens",
     "--order",
     "--max-restarts",
+    "--torch-backend",
 }
-"""Options of pytest, of benchmarks, of torchrun and of gunicorn."""
+"""Options of pytest, of benchmarks, of torchrun, of gunicorn and of uv."""
 NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
 NO_KEYS |= RETIRED.keys()
 """Files, keys that were retired, and what a page's model says of itself."""

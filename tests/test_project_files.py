@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 import headway
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[!c]*.yml"))
 
 
@@ -43,7 +46,43 @@ def test_a_form_has_a_name_and_fields_of_their_own(form: Path) -> None:
 def test_the_citation_is_of_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == headway.__version__
+    newest = re.findall(r"^## (\S+) - (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[
+        0
+    ]
+    assert newest == (headway.__version__, str(citation["date-released"]))
+    for manifest in (ROOT / "deploy").rglob("*.yaml"):
+        for image in re.findall(r"headway:(\d\S*)", manifest.read_text(encoding="utf-8")):
+            assert image == headway.__version__, manifest
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+
+
+def requirements(extras: dict[str, list[str]]) -> list[Requirement]:
+    return [Requirement(line) for lines in extras.values() for line in lines]
+
+
+def test_the_lock_pins_all_that_is_asked_for() -> None:
+    """One version of each, within the range of pyproject.toml: pip and uv read the same file."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(re.fullmatch(r"([\w.-]+)==(\S+)(?: ;.*)?", line).groups() for line in lines if line[0] != "#")
+    locked = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pinned.items()}
+    assert len(locked) == len(pinned) == sum(line[0] != "#" for line in lines)
+    project = PROJECT["project"]
+    wanted = requirements(
+        {"": project["dependencies"], **project["optional-dependencies"], **PROJECT["dependency-groups"]}
+    )
+    for one in wanted:
+        if one.name != "headway":
+            assert locked[re.sub(r"[-_.]+", "-", one.name).lower()] in one.specifier, one
+    assert locked["pip"] in Requirement("pip>=25.1").specifier, "older ones know no dependency groups"
+
+
+def test_extras_and_groups_name_extras_that_exist() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    for one in requirements({**extras, **PROJECT["dependency-groups"]}):
+        assert one.name != "headway" or one.extras <= extras.keys(), one
+    for file in ("Makefile", *(path.relative_to(ROOT) for path in WORKFLOWS)):
+        for group in re.findall(r"--group (\w+)", (ROOT / file).read_text(encoding="utf-8")):
+            assert group in PROJECT["dependency-groups"], file
 
 
 def test_the_example_of_another_attention_runs() -> None:

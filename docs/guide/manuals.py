@@ -1,5 +1,5 @@
-"""Brings the pages of docs/ and the README into the site, where Sphinx finds them: docs/guide/reference/, where git
-ignores them.
+"""Brings the pages of docs/, the README and that of the exercises into the site, where Sphinx finds them:
+docs/guide/reference/, where git ignores them.
 
 A page's Korean version takes its place in the Korean site. Links lead to the pages of the site; a link to another file
 of the repository becomes plain text, and a link to the other language, for which the site has its own, is left out.
@@ -18,17 +18,23 @@ DOCS = HERE.parent
 MANUALS = {path.name: path for path in (*DOCS.glob("*.md"), *DOCS.glob("reference/*.md")) if ".ko" not in path.name}
 """The pages by their names in the site."""
 MANUALS |= {"index.md": MANUALS.pop("README.md"), "start.md": DOCS.parent / "README.md"}
+MANUALS |= {"exercises.md": DOCS.parent / "exercises" / "README.md"}
 LINK = re.compile(r"(!?)\[([^\]]+)\]\((?!https?:)([^)\s#]*)(#[^)\s]*)?\)")
 
 
 def copy_manuals(app: Any) -> None:
     for name, manual in MANUALS.items():
-        page = _shown(manual, app.config.language)
-        text = LINK.sub(partial(_within_the_site, page, app.config.language), page.read_text(encoding="utf-8"))
+        text = text_of(manual, app.config.language)
         if name == "index.md":
             others = [one.removesuffix(".md") for one in MANUALS if one not in (name, "start.md")]
             text += "\n".join(["\n```{toctree}", ":hidden:", "", *sorted(others), "```", ""])
         (HERE / "reference" / name).write_text(text, encoding="utf-8")
+
+
+def text_of(manual: Path, language: str) -> str:
+    """The page as the site in this language has it."""
+    page = _shown(manual, language)
+    return LINK.sub(partial(_within_the_site, page, language), page.read_text(encoding="utf-8"))
 
 
 def _shown(manual: Path, language: str) -> Path:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from headway.model import ModelConfig, Transformer
     from headway.translator import Translator
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["ModelConfig", "Transformer", "Translator", "__version__", "train"]
 
 __getattr__, __dir__ = lazy_names(

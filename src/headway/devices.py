@@ -6,36 +6,39 @@ import contextlib
 import ctypes
 import os
 import platform
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from headway.errors import NEEDS_TORCH, UserError
 
 if TYPE_CHECKING:
     import torch
 
-DeviceName = Literal["auto", "cpu", "cuda", "mps"]
-Precision = Literal["auto", "fp32", "bf16"]
-TranslatingPrecision = Literal["auto", "fp32", "bf16", "int8"]
+DEVICE = r"^(auto|cpu|mps|cuda(:\d+)?)$"
+"""Pattern of the names of devices."""
+Precision = Literal["auto", "fp32", "bf16", "fp16"]
+TranslatingPrecision = Literal["auto", "fp32", "bf16", "fp16", "int8"]
 EngineName = Literal["auto", "torch", "ctranslate2"]
 """The program that runs a model when it translates."""
 DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 """Device files of GPU drivers on Linux: NVIDIA's, WSL's and AMD's."""
 
 
-def pick_device(name: DeviceName | torch.device) -> str:
+def pick_device(name: str | torch.device) -> str:
     """The device that a name stands for. `auto`: cuda, then mps, then cpu; torch isn't loaded where there can be no
     accelerator. Raises UserError for a device that isn't there."""
     if not isinstance(name, str):
         return "cpu" if name.type == "cpu" else str(name)
-    if name not in (known := get_args(DeviceName)):
-        raise UserError(f"device {name!r} is unknown; there are {', '.join(known)}")
+    if not re.match(DEVICE, name):
+        raise UserError(f"device {name!r} is unknown; there are auto, cpu, cuda, cuda:1 and so on, and mps")
     if name == "auto":
         may_be_there = has_torch() and ("torch" in sys.modules or _may_have_accelerator())
-        return next(filter(_is_available, ("cuda", "mps") if may_be_there else ()), "cpu")
-    if name != "cpu" and not _is_available(name):
+        return next(filter(_count, ("cuda", "mps") if may_be_there else ()), "cpu")
+    kind, _, number = name.partition(":")
+    if kind != "cpu" and int(number or 0) >= _count(kind):
         raise UserError(f"device {name!r} is not available on this machine; use auto or cpu")
     return name
 
@@ -52,16 +55,20 @@ def need_torch(what: str) -> None:
 
 
 def training_dtype(precision: Precision, device: torch.device) -> torch.dtype:
-    """The type of matrix products in training. `auto`: bf16 where the processor multiplies it faster than fp32."""
+    """The type of matrix products in training. `auto`: bf16 where the processor multiplies it faster than fp32; fp16 on
+    a CUDA device that doesn't (before Ampere)."""
     import torch
 
-    use_bf16 = precision == "bf16" or (precision == "auto" and _has_fast_bf16(device))
-    return torch.bfloat16 if use_bf16 else torch.float32
+    if precision == "auto":
+        without_bf16 = "fp16" if device.type == "cuda" else "fp32"
+        precision = "bf16" if has_fast_bf16(device) else without_bf16
+    return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
 
 
 def translating_dtype(precision: TranslatingPrecision, device: torch.device) -> torch.dtype:
-    """The type of torch's weights in translating. `auto`: bf16 on cuda; elsewhere fp32, so that a translation
-    doesn't depend on its batch. Raises UserError for int8, which only CTranslate2 has."""
+    """The type of torch's weights in translating. `auto`: bf16 on cuda, or fp16 where it lacks bf16;
+    elsewhere fp32, so that a translation doesn't depend on its batch. Raises UserError for int8, which only CTranslate2
+    has."""
     if precision == "int8":
         raise UserError("precision int8 needs engine ctranslate2")
     return training_dtype("fp32" if precision == "auto" and device.type != "cuda" else precision, device)
@@ -121,20 +128,23 @@ def _may_have_accelerator() -> bool:
     return sys.platform != "darwin" or platform.machine() == "arm64"
 
 
-def _is_available(accelerator: str) -> bool:
-    """Whether torch finds the accelerator or, where torch isn't installed, CTranslate2, which knows only cuda."""
+def _count(accelerator: str) -> int:
+    """Number of such devices that torch finds or, where torch isn't installed, CTranslate2, which knows only cuda."""
     if has_torch():
         import torch
 
-        return torch.cuda.is_available() if accelerator == "cuda" else torch.backends.mps.is_available()
+        if accelerator == "mps":
+            return int(torch.backends.mps.is_available())
+        return torch.cuda.device_count() if torch.cuda.is_available() else 0  # its driver may be too old
     if accelerator == "cuda":
         import ctranslate2
 
-        return ctranslate2.get_cuda_device_count() > 0
-    return False
+        return ctranslate2.get_cuda_device_count()
+    return 0
 
 
-def _has_fast_bf16(device: torch.device) -> bool:
+def has_fast_bf16(device: torch.device) -> bool:
+    """Whether the device multiplies bf16 in hardware."""
     import torch
 
     if device.type == "cuda":

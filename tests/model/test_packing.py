@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -44,7 +45,7 @@ def sentences_of(ids: Tensor, lengths: list[int]) -> list[list[int]]:
 
 
 def test_rows_by_hand():
-    side = PackedIds.of([[[7, 8, 3], [9, 3]], []], 6)
+    side = PackedIds.of([np.array([7, 8, 3]), np.array([9, 3])], [2, 0], 6)
     assert side.ids.tolist() == [[7, 8, 3, 9, 3, PAD], [PAD] * 6]
     assert side.sentences.tolist() == [[1, 1, 1, 2, 2, 0], [0] * 6]
     assert side.positions.tolist() == [[0, 1, 2, 0, 1, 0], [0] * 6]

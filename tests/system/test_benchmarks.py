@@ -5,9 +5,11 @@ import os
 import random
 import re
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import pytest
 import sacrebleu
@@ -125,6 +127,40 @@ def test_students(trained, corpus, tmp_path, monkeypatch):
     translations = [one.text for one in Translator.load(trained).translate(sources, beam_size=1)]
     assert float(first[8]) == pytest.approx(sacrebleu.corpus_bleu(translations, [references]).score, abs=0.005)
     assert third[9].endswith("of 100")
+
+
+def test_equal_minutes(trained, corpus, tmp_path):
+    """Of models that are trained already, and Marian after seconds; the picture has a point and a label for each row,
+    the faster further to the right."""
+    train, test = ([corpus.file(f"{part}.{side}") for side in ("src", "tgt")] for part in ("train", "test"))
+    folder, found = tmp_path / "folder", tmp_path / "found.json"
+    for name in ("headway", "headway-fast", "vocabulary"):
+        shutil.copytree(trained, folder / name)
+    code = (
+        "import sys; from pathlib import Path; from equal_minutes import MARIAN, train_peer; run, *texts, weights = "
+        "map(Path, sys.argv[1:]); train_peer(MARIAN, run, texts, 0.1, 0.001, weights)"
+    )
+    arguments = [folder / "vocabulary", *train, folder / "Hugging Face Marian.pt"]
+    subprocess.run([sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT / "benchmarks", check=True)
+    names = ["headway", "headway --fast", "Hugging Face Marian"]
+    spent = {name: {"minutes": 0.1, "processor_minutes": 0.05} for name in names}
+    (folder / "spent.json").write_text(json.dumps(spent))
+    sizes = ["--minutes", "0.1", "--rounds", "1", "--folder", folder, "--json", found]
+    said = benchmark("equal_minutes", *train, "--valid", *test, "--test", *test, *sizes)
+    rows = json.loads(found.read_text())["rows"]
+    assert [row["name"] for row in rows] == names
+    assert rows[0]["bleu"] == rows[1]["bleu"]
+    assert all(f"| {row['name']} | {row['bleu']:.2f} |" in said for row in rows)
+    assert all(row["processor_minutes"] > 0 and row["sentences_per_second"] > 0 for row in rows)
+    benchmark("equal_minutes", "--draw", found, "--output", tmp_path)
+    for name, word in (("equal-minutes.svg", "sentences"), ("equal-minutes.ko.svg", "문장")):
+        picture = ElementTree.parse(tmp_path / name).getroot()
+        places = [float(one.get("cx")) for one in picture.iter("{http://www.w3.org/2000/svg}circle")]
+        speeds = [row["sentences_per_second"] for row in rows]
+        assert sorted(range(len(rows)), key=places.__getitem__) == sorted(range(len(rows)), key=speeds.__getitem__)
+        labels = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+        assert {row["name"] for row in rows} <= set(labels)
+        assert sum(word in (label or "") for label in labels) >= len(rows)
 
 
 def test_deploying(trained, corpus, tmp_path):

@@ -26,7 +26,7 @@ from headway.training import run as run_module
 from headway.training import saving
 from headway.training import step as one_step
 from headway.training.averaging import MovingAverage
-from headway.training.loop import run_loop, take_step, validate_and_keep
+from headway.training.loop import read_steps, run_loop, take_step, validate_and_keep
 from headway.training.loss import TranslationLoss
 from headway.training.processes import Interrupted, StopRequests
 from headway.training.ranks import SingleProcess
@@ -334,7 +334,7 @@ def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
     opened = begin(wanted, tmp_path / "run")
     with RunLog(tmp_path / "run", 0, 0, print) as log_of_run:
         for micro_batch in next(opened.train.plan.steps(0))[:3]:
-            take_step(opened, [micro_batch], log_of_run, Reporter())  # and then it is killed
+            read_steps(opened, [take_step(opened, [micro_batch])], log_of_run, Reporter())  # and then it is killed
     run(wanted, tmp_path / "run")
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 

@@ -104,8 +104,8 @@ def test_a_translation_that_is_made_of_runs_has_the_score_of_its_text():
 
 
 def test_an_unknown_precision_is_refused():
-    precision: Any = "fp16"
-    with pytest.raises(UserError, match="precision 'fp16' is unknown; there are auto, fp32"):
+    precision: Any = "fp8"
+    with pytest.raises(UserError, match="precision 'fp8' is unknown; there are auto, fp32"):
         Translator(translator().stored, device="cpu", precision=precision)
 
 

@@ -81,8 +81,8 @@ JsonOutput = Annotated[bool, Option("--json", help="Print JSON: a single documen
 Precision = Annotated[
     str,
     Option(
-        help="auto, fp32, bf16, or int8 with CTranslate2. auto on CPU: int8 if it costs the model no quality (see "
-        "`headway show`), else fp32; on cuda: bf16."
+        help="auto, fp32, bf16, fp16, or int8 with CTranslate2. auto on CPU: int8 if it costs the model no quality "
+        "(see `headway show`), else fp32; on cuda: bf16, or fp16 if it lacks bf16."
     ),
 ]
 Engine = Annotated[
@@ -99,7 +99,7 @@ Core = Annotated[
         help="The class that computes attention in a model trained with model.core; runs its code.",
     ),
 ]
-Device = Annotated[str, Option(help="auto, cpu, cuda or mps.")]
+Device = Annotated[str, Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 Threads = Annotated[
     int | None,
     Option(metavar="N", help="Cores to use. Default: HEADWAY_THREADS, or all that affinity and the CPU limit allow."),

@@ -48,6 +48,7 @@ class MicroBatch:
     """Rows of pairs that go through the model together."""
 
     source_length: int
+    """Places of a row on the source side."""
     target_length: int
     rows: list[list[int]]
     """The pairs in each row. A row may be empty."""
@@ -72,6 +73,7 @@ class Plan:
     lengths_of: Callable[[NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.int64]]]
     """The source and target lengths of the pairs with these numbers."""
     mean_lengths: tuple[float, float]
+    """The mean lengths of all sources and of all targets."""
     shares: Sequence[CorpusShare]
     tokens_per_batch: int
     tokens_per_micro_batch: int
@@ -93,6 +95,7 @@ class Plan:
         return self._steps(order, 0), len(order)
 
     def alone(self, pair: int) -> MicroBatch:
+        """A micro-batch that holds this pair alone."""
         [source], [target] = self.lengths_of(np.array([pair]))
         size = row_size(int(source), int(target), self._shape)
         if size > self._rows:
@@ -125,6 +128,7 @@ class Plan:
 
     @property
     def _passes(self) -> int:
+        """The micro-batches of a step."""
         return math.ceil(self.tokens_per_batch / self.tokens_per_micro_batch)
 
     @cached_property
@@ -134,6 +138,7 @@ class Plan:
 
     @cached_property
     def _rows(self) -> int:
+        """The rows of a micro-batch."""
         return max(1, self.tokens_per_batch // self._passes // sum(self._shape))
 
 
@@ -145,13 +150,16 @@ class Order:
     starts: NDArray[np.int64]
     """The first pair of each run of consecutive pairs."""
     sizes: NDArray[np.int64]
+    """The pairs in each run."""
     bounds: NDArray[np.int64]
     """The first run of each part, and the end."""
 
     def __len__(self) -> int:
+        """The number of parts."""
         return len(self.bounds) - 1
 
     def pairs(self, part: int) -> NDArray[np.int64]:
+        """The numbers of the part's pairs."""
         runs = slice(*self.bounds[part : part + 2])
         starts, sizes = self.starts[runs], self.sizes[runs]
         return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
@@ -210,37 +218,50 @@ class IdsByNumber(Protocol):
 
 def collate(
     source: IdsByNumber, target: IdsByNumber, batch: MicroBatch
-) -> tuple[PackedIds, PackedIds, NDArray[np.int64]]:
+) -> tuple[PackedIds, PackedIds, NDArray[np.int32]]:
     """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length)."""
-    sources = [[[*source[pair].tolist(), EOS_ID] for pair in row] for row in batch.rows]
-    targets = [[target[pair].tolist() for pair in row] for row in batch.rows]
-    return (
-        PackedIds.of(sources, batch.source_length),
-        PackedIds.of([[[BOS_ID, *ids] for ids in row] for row in targets], batch.target_length),
-        PackedIds.of([[[*ids, EOS_ID] for ids in row] for row in targets], batch.target_length).ids,
-    )
+    counts = [len(row) for row in batch.rows]
+    sources, targets = ([side[pair] for pair in batch.pairs] for side in (source, target))
+    packed_source = PackedIds.of(sources, counts, batch.source_length, after=EOS_ID)
+    packed_target = PackedIds.of(targets, counts, batch.target_length, before=BOS_ID)
+    labels = np.full_like(packed_target.ids, PAD_ID)
+    labels[packed_target.sentences > 0] = _joined(targets, after=EOS_ID)
+    return packed_source, packed_target, labels
 
 
 @dataclass(frozen=True)
 class PackedIds:
     """One side of a micro-batch as arrays of (rows, length), as in `headway.model.packing.Packed`."""
 
-    ids: NDArray[np.int64]
-    sentences: NDArray[np.int64]
-    positions: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    sentences: NDArray[np.int32]
+    positions: NDArray[np.int32]
     longest: int
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[Sequence[int]]], length: int) -> PackedIds:
-        ids = np.full((len(rows), length), PAD_ID, dtype=np.int64)
-        sentences, positions = np.zeros((2, len(rows), length), dtype=np.int64)
-        for number, row in enumerate(rows):
-            lengths = [len(sentence) for sentence in row]
-            used = sum(lengths)
-            ids[number, :used] = [one for sentence in row for one in sentence]
-            sentences[number, :used] = np.repeat(np.arange(1, len(row) + 1), lengths)
-            positions[number, :used] = [place for size in lengths for place in range(size)]
-        return cls(ids, sentences, positions, longest=int(positions.max()) + 1)
+    def of(
+        cls, sentences: Sequence[NDArray[Any]], counts: Sequence[int], length: int, before: int = -1, after: int = -1
+    ) -> PackedIds:
+        """sentences: the ids of each; `before` and `after` them comes an id of its own, or none (-1). counts: of each
+        row's sentences. length: of a row."""
+        lengths = np.array([len(one) for one in sentences], dtype=np.int32) + (before >= 0) + (after >= 0)
+        numbers = np.concatenate([np.arange(1, count + 1, dtype=np.int32) for count in counts])
+        ends = np.cumsum(lengths)
+        positions = np.arange(lengths.sum(), dtype=np.int32) - np.repeat(ends - lengths, lengths)
+        ends_of_rows = np.concatenate([[0], ends])[np.cumsum(counts)]
+        filled = np.arange(length) < np.diff(ends_of_rows, prepend=0)[:, None]  # (rows, length)
+        ids = np.full(filled.shape, PAD_ID, dtype=np.int32)
+        numbers_of_places, positions_of_places = np.zeros_like(ids), np.zeros_like(ids)
+        ids[filled] = _joined(sentences, before, after)
+        numbers_of_places[filled] = np.repeat(numbers, lengths)
+        positions_of_places[filled] = positions
+        return cls(ids, numbers_of_places, positions_of_places, longest=int(lengths.max(initial=1)))
+
+
+def _joined(sentences: Sequence[NDArray[Any]], before: int = -1, after: int = -1) -> NDArray[Any]:
+    """All ids one after another, with `before` and `after` at the ends of each sentence, unless they are -1."""
+    ends = [[np.array([one], dtype=np.int32)] if one >= 0 else [] for one in (before, after)]
+    return np.concatenate([np.zeros(0, dtype=np.int32), *(p for one in sentences for p in (*ends[0], one, *ends[1]))])
 
 
 def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> list[MicroBatch]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, rows_to_keep, without_end
+from headway.decoding.engine import Engine, read, rows_to_keep, without_end
 from headway.decoding.ranking import length_penalty, normalized_score, ranked
 from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
@@ -86,7 +86,7 @@ class Beams:
         log_probabilities: (sentences * width, vocabulary)"""
         sentences = len(self.sentences)
         candidates = min(beam_size + 1, log_probabilities.size(1))  # of each row: one of them may be <eos>
-        values, ids = (found.cpu().numpy().reshape(sentences, -1) for found in likeliest(log_probabilities, candidates))
+        values, ids = (found.reshape(sentences, -1) for found in read(*likeliest(log_probabilities, candidates)))
         totals = self.scores.repeat(candidates, axis=1) + values  # (sentences, width * candidates)
         order = np.argsort(-totals, axis=1, kind="stable")[:, : 2 * beam_size]
         each = np.arange(sentences)[:, None]

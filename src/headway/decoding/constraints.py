@@ -43,11 +43,11 @@ class Constraints:
     def _repeats(self, tokens: Tensor, vocabulary: int) -> Tensor:
         """(rows, vocabulary): True where the token would complete an n-gram that the row already has."""
         n, given = self.no_repeat_ngram, tokens[:, 1:]
-        repeats = torch.zeros(len(tokens), vocabulary, dtype=torch.bool, device=tokens.device)
+        repeats = torch.zeros(len(tokens), vocabulary + 1, dtype=torch.bool, device=tokens.device)
         if n == 0 or given.size(1) < n:
-            return repeats
+            return repeats[:, :vocabulary]
         ngrams = given.unfold(1, n, 1)  # (rows, n-grams, n)
         last = given[:, given.size(1) - n + 1 :]  # (rows, n - 1)
-        rows, places = (ngrams[:, :, : n - 1] == last[:, None]).all(dim=-1).nonzero(as_tuple=True)
-        repeats[rows, ngrams[rows, places, -1]] = True
-        return repeats
+        is_same = (ngrams[:, :, : n - 1] == last[:, None]).all(dim=-1)  # (rows, n-grams)
+        repeats.scatter_(1, ngrams[:, :, -1].where(is_same, vocabulary), True)  # the others set the place at the end
+        return repeats[:, :vocabulary]

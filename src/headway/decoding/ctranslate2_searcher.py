@@ -17,7 +17,7 @@ from headway.errors import UserError
 if TYPE_CHECKING:
     from headway.storage import ModelDirectory, StoredModel
 
-COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
+COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
 SENTENCES_PER_BATCH, ACCELERATOR_SENTENCES = 32, 64
 """Maximum batch sizes on CPU and elsewhere."""
 LOGITS_PER_BATCH = 2**24

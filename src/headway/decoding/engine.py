@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -138,6 +139,14 @@ def padded(sequences: Sequence[Sequence[int]], pad_id: int, multiple: int = 1) -
     """(batch, length): padded at the end to the length of the longest, or to the next `multiple` of it."""
     length = -(-max(map(len, sequences)) // multiple) * multiple
     return torch.tensor([[*sequence, *[pad_id] * (length - len(sequence))] for sequence in sequences])
+
+
+def read(values: Tensor, ids: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Values and ids, of one shape, as arrays. They come from the device in one copy, for which the search waits."""
+    values = values if values.dtype == torch.float64 else values.float()
+    whole = torch.int64 if values.dtype == torch.float64 else torch.int32
+    found, found_ids = torch.stack([values.view(whole), ids.to(whole)]).cpu().numpy()
+    return found.view(f"f{found.itemsize}"), found_ids.astype(np.int64)
 
 
 def rows_to_keep(unfinished: Sequence[int], count: int) -> list[int]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, rows_to_keep, without_end
+from headway.decoding.engine import Engine, read, rows_to_keep, without_end
 from headway.decoding.options import Sampling
 from headway.decoding.searcher import Hypothesis
 from headway.kernels.likeliest import likeliest
@@ -39,14 +39,16 @@ def sample(
 
     def draw(log_probabilities: Tensor, sentences: Sequence[int]) -> Tensor:
         chances = torch.tensor([[generators[sentence].random()] for sentence in sentences], dtype=torch.float64)
-        return draw_tokens(log_probabilities.cpu(), chances, sampling).to(log_probabilities.device)
+        device = log_probabilities.device
+        place = torch.device("cpu") if device.type == "mps" else device  # it has no double precision
+        return draw_tokens(log_probabilities.to(place), chances.to(place), sampling).to(device)
 
     return _extend(engine, source, max_lengths, constraints, draw)
 
 
 def draw_tokens(log_probabilities: Tensor, chances: Tensor, sampling: Sampling) -> Tensor:
-    """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1) -> tokens (rows,). On CPU: not every
-    device has numbers of double precision, which sums over a vocabulary need."""
+    """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1) -> tokens (rows,). On a device
+    with numbers of double precision, which sums over a vocabulary need."""
     logarithms = (log_probabilities / sampling.temperature).log_softmax(-1)
     if not sampling.top_k and sampling.top_p == 1.0:
         return _drawn(logarithms.double().exp(), chances)
@@ -86,9 +88,9 @@ def _extend(
         if constraints is not None:
             log_probabilities = constraints.apply(log_probabilities, tokens, running)
         chosen = choose(log_probabilities, running)[:, None]  # (rows, 1)
-        scores = log_probabilities.gather(1, chosen)[:, 0].tolist()
+        scores, ids = (found[:, 0].tolist() for found in read(log_probabilities.gather(1, chosen), chosen))
         tokens = torch.cat([tokens, chosen], dim=1)
-        ids, before, unfinished = chosen[:, 0].tolist(), unfinished, []
+        before, unfinished = unfinished, []
         for row in before:
             hypothesis = hypotheses[running[row]]
             if ids[row] == engine.eos_id:

@@ -55,12 +55,12 @@ class _OutputCrossEntropy(torch.autograd.Function):
         ignore_index: int,
         weights: Tensor | None,
     ) -> Tensor:
-        vocabulary = len(weight)
+        vocabulary, kind = len(weight), hidden.device.type
         uniform, one_hot = label_smoothing / vocabulary, 1.0 - label_smoothing
         wide = torch.promote_types(hidden.dtype, torch.float32)
         loss = torch.zeros((), dtype=wide, device=hidden.device)
         gradient = torch.mm(hidden, weight.T)  # (tokens, vocabulary): logits, until their turn has come
-        rows = max(1, (CHUNK if hidden.device.type == "cpu" else ACCELERATOR_CHUNK) // vocabulary)
+        rows = max(1, (CHUNK if kind == "cpu" else ACCELERATOR_CHUNK) // vocabulary)
         buffers = hidden.new_empty(2, min(rows, len(targets)), vocabulary, dtype=wide)
         shares = repeat(None) if weights is None else weights.to(wide).split(rows)
         for part, target, share in zip(gradient.split(rows), targets[:, None].split(rows), shares, strict=False):
@@ -79,7 +79,11 @@ class _OutputCrossEntropy(torch.autograd.Function):
                 p -= uniform
                 p.scatter_add_(1, target, torch.full_like(target, -one_hot, dtype=wide))
                 part.copy_(p if share is None else p.mul_(share[:, None]))
-        gradient.index_fill_(0, (targets == ignore_index).nonzero()[:, 0], 0.0)
+        ignored = targets == ignore_index
+        if kind == "cpu":
+            gradient.index_fill_(0, ignored.nonzero()[:, 0], 0.0)
+        else:  # without waiting for their number
+            gradient.masked_fill_(ignored[:, None], 0.0)
         ctx.save_for_backward(hidden, weight, gradient)
         ctx.has_bias = bias is not None
         return loss

@@ -146,8 +146,8 @@ def precision_and_peak(precision: Precision, hardware: str | None, peak: float |
         choice = f"choose one of {', '.join(HARDWARE)}; for any other give only its --peak"
         raise UserError(f"--hardware {hardware}: unknown; {choice}")
     has_bf16 = known.bf16 is not None or hardware in (None, "cpu") or peak is not None
-    if precision == "bf16" and not has_bf16:
-        raise UserError(f"training.precision=bf16: {hardware} has no bf16; use fp32, or give its --peak")
+    if precision in ("bf16", "fp16") and not has_bf16:
+        raise UserError(f"training.precision={precision}: the peak of {hardware} in it is unknown; give its --peak")
     bf16 = precision != "fp32" and has_bf16
     return bf16, peak * 1e12 if peak is not None else known.bf16 if bf16 else known.fp32
 

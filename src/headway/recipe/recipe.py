@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, FieldSerializationI
 
 from headway.data.options import DataSection, DistilledFiles, PreparationOptions, Section, TokenizerSection, listed
 from headway.decoding.options import DefaultOptions
-from headway.devices import DeviceName, Precision
+from headway.devices import DEVICE, Precision
 from headway.model import config
 from headway.recipe.optimizers import OptimizerName
 
@@ -117,9 +117,9 @@ class TrainingSection(Section):
     """At the end, choose beam size and length penalty on the validation text, calibrate confidence, and measure the
     model on `data.held_out`, or else on the validation text: all in the model card. A run on text alone does so."""
     precision: Precision = "auto"
-    """Precision of matrix products; `auto` is bf16 if the processor supports it."""
-    device: DeviceName = "auto"
-    """`cuda`, `mps` or `cpu`; `auto` is the first of these that is available."""
+    """Precision of matrix products; `auto`: bf16 if the device supports it, else fp16 on CUDA and fp32 elsewhere."""
+    device: Annotated[str, Field(pattern=DEVICE)] = "auto"
+    """`cuda`, `mps` or `cpu`; `auto` is the first of these that is available. `cuda:1` is the second such device."""
 
     @model_validator(mode="after")
     def _possible(self) -> TrainingSection:

@@ -29,8 +29,8 @@ class MovingAverage:
     def update(self, step: int) -> None:
         """Includes the weights after this step, counted from 1."""
         decay = min(self._decay, step / (step + 9))  # so that the random start is soon forgotten
-        for weight, average in self._pairs.values():
-            average.lerp_(weight, 1.0 - decay)
+        weights, averages = zip(*self._pairs.values(), strict=True)
+        torch._foreach_lerp_(averages, weights, 1.0 - decay)  # pyright: ignore[reportPrivateImportUsage]
 
     def named_tensors(self) -> dict[str, Tensor]:
         return {name: average for name, (_, average) in self._pairs.items()}

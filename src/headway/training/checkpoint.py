@@ -83,6 +83,8 @@ class State:
     """Fingerprint of the prepared data."""
     made_with: dict[str, str | int]
     """The `conditions` of its steps."""
+    scaler: dict[str, int | float] | None = None
+    """The state of the loss's scaler, with fp16."""
 
 
 def save_checkpoint(

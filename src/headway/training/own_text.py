@@ -34,7 +34,7 @@ from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
 from headway.text.detection import lingua_detector, lingua_language, script_of
 from headway.training.finishing import SHARE_OF_END
-from headway.training.loop import take_step
+from headway.training.loop import read_steps, take_step
 from headway.training.ranks import SingleProcess
 from headway.training.reporter import Reporter
 from headway.training.run_directory import REQUEST, training_lock, write_recipe
@@ -190,7 +190,7 @@ def measure(recipe: Recipe, folder: Path) -> TrainingSpeed:
     measured, seconds = list[float](), list[float]()
     for number, step in enumerate(chain([most, next(usual), most], usual)):
         began = time.monotonic()
-        take_step(run, plan[step], None, Reporter(quiet=True))
+        read_steps(run, [take_step(run, plan[step])], None, Reporter(quiet=True))
         if number >= UNMEASURED_STEPS:
             measured.append(works[step])
             seconds.append(time.monotonic() - began)

@@ -99,13 +99,18 @@ class SingleProcess:
 class DistributedProcess(SingleProcess):
     """One of several processes on one machine or many, started by `torchrun` or by `headway train --processes`."""
 
-    def __init__(self) -> None:
-        """Waits until all are there. The environment holds their addresses, as `torchrun` sets it."""
-        if torch.cuda.is_available():
-            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    def __init__(self, device: str) -> None:
+        """Waits until all are there. The environment holds their addresses, as `torchrun` sets it. device: kind of the
+        device of each, of which a rank takes the one with its number on this machine, or the only one that it sees.
+        Raises UserError if there are too few."""
+        if device == "cuda":
+            here, local = torch.cuda.device_count(), int(os.environ.get("LOCAL_RANK", "0"))
+            if 1 < here <= local:
+                raise UserError(f"process {local + 1} of this machine has no GPU: there are {here}; start fewer")
+            torch.cuda.set_device(local if here > 1 else 0)
         store, self.number, self.count = next(rendezvous("env://", timeout=MEETING))
         store = PrefixStore(shared_prefix(store, self.number, self.count), store)
-        backend = "nccl" if torch.cuda.is_available() else "gloo"
+        backend = "nccl" if device == "cuda" else "gloo"
         distributed.init_process_group(backend, store=store, rank=self.number, world_size=self.count)
         self._patient = distributed.new_group(backend="gloo", timeout=PATIENCE)
 
@@ -152,12 +157,15 @@ def shared_prefix(store: Store, rank: int, ranks: int) -> str:
     return name
 
 
-def join_ranks() -> SingleProcess:
-    """This process as one of the ranks that the environment describes. Raises UserError if the ranks don't meet."""
+def join_ranks(device: str) -> SingleProcess:
+    """This process as one of the ranks that the environment describes. device: as in `pick_device`'s result. Raises
+    UserError if the ranks don't meet, or can't share such a device."""
     if int(os.environ.get("WORLD_SIZE", "1")) <= 1:
         return SingleProcess()
+    if device not in ("cpu", "cuda"):
+        raise UserError(f"several processes train together on cpu or cuda, not on {device}")
     try:
-        return DistributedProcess()
+        return DistributedProcess(device)
     except (RuntimeError, ValueError) as error:
         fault = str(error).partition("\n")[0]
         raise UserError(

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.amp.grad_scaler import GradScaler
 
 from headway.data.prepared import PreparedData
 from headway.devices import autocast
@@ -49,6 +50,8 @@ class Run:
     average: MovingAverage | None
     """Validated and saved in place of the weights."""
     progress: Progress
+    scaler: GradScaler | None
+    """Scaler of the loss, for fp16."""
     ranks: SingleProcess
     earlier: Sequence[RunStage] | None
     """The stages before this one; None for a run without stages."""
@@ -70,6 +73,7 @@ class Run:
         self.last_step = last_step(options, self.steps_per_epoch)
         self.validate_every = steps_between_validations(options, self.steps_per_epoch)
         self.save_every = options.save_every or self.validate_every
+        self.skipped = 0  # latest steps in a row without a finite gradient
         self.started = time.monotonic() - 60 * self.progress.minutes
 
     def minutes(self) -> float:
@@ -147,7 +151,7 @@ def validate(run: Run, stored: StoredModel) -> tuple[float, Scores]:
     translator = Translator(stored, device=batches.device)
     longest, _ = batches.longest(batches.plan.alone(batches.corpus.longest_pair()))
     remedy = "begin a new run with a lower decoding.max_length, or without the longest pairs of data.valid"
-    with naming_memory(f"translating data.valid, a pair of {longest} source tokens among them; {remedy}"):
+    with naming_memory(lambda: f"translating data.valid, a pair of {longest} source tokens among them; {remedy}"):
         scores = score(translator, run.data.valid_texts, tokenization_of(run.recipe), ranks)
     return loss, scores
 

@@ -108,7 +108,8 @@ def save_run(run: Run) -> None:
         return
     run.progress.minutes = run.minutes()
     made_with = conditions(run.train.device, run.dtype, run.ranks.count)
-    state = State(run.progress, run.recipe.model_dump(mode="json"), run.data.fingerprint, made_with)
+    scaler = run.scaler.state_dict() if run.scaler else None
+    state = State(run.progress, run.recipe.model_dump(mode="json"), run.data.fingerprint, made_with, scaler)
     save_checkpoint(run.folder / "checkpoints", run.model, run.optimizers, run.average, state, random)
     sweep_models(run.folder)
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch.amp.grad_scaler import GradScaler
 
 from headway.data.prepare import Notice, Show, prepare, tell_changes
 from headway.data.prepared import PreparedData, read_prepared_for
-from headway.devices import keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
+from headway.devices import has_fast_bf16, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
@@ -72,11 +73,18 @@ def start(
     model = _new_model(config, data, initial, options.seed).to(device)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
+    scaler = GradScaler(device.type) if dtype == torch.float16 else None
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
+    if dtype == torch.bfloat16 and device.type == "cuda" and not has_fast_bf16(device):
+        notice(
+            "warning: this device has no bf16 and emulates it slowly; use training.precision: auto, which is fp16 here"
+        )
     if checkpoint is not None and state is not None:
         progress = state.progress
+        if scaler and state.scaler:
+            scaler.load_state_dict(state.scaler)
         load_checkpoint(checkpoint, model, optimizers, average, ranks.number)
         if ranks.leads:
             write_best(folder, progress, options.best_by, earlier)
@@ -88,7 +96,7 @@ def start(
             last = step_folders(earlier[-1].folder / "checkpoints")[-1]
             progress.minutes_before = read_state(last).progress.all_minutes
         seed_rank(ranks.number)
-    run = Run(folder, identity, recipe, dtype, data, model, optimizers, average, progress, ranks, earlier)
+    run = Run(folder, identity, recipe, dtype, data, model, optimizers, average, progress, scaler, ranks, earlier)
     if state is not None and rate_jumps(state.recipe, options, run.steps_per_epoch, progress.step):
         notice("notice: the last step of the run is another one now, so the learning rate jumps")
     if run.last_step is not None and run.last_step <= options.warmup_steps:

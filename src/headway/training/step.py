@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.amp.grad_scaler import GradScaler
 from torch.nn.parallel import DistributedDataParallel
 
 from headway.data.batches import CorpusShare, MicroBatch, PackedIds, Plan, collate
@@ -77,14 +78,17 @@ class Batches:
         return source + 1, target + 1
 
 
-def on_device(source: PackedIds, target: PackedIds, labels: NDArray[np.int64], device: torch.device) -> Batch:
-    def packed(side: PackedIds) -> Packed:
-        ids, sentences, positions = (
-            torch.from_numpy(one).to(device) for one in (side.ids, side.sentences, side.positions)
-        )
-        return Packed(ids, sentences, positions, side.longest)
-
-    return packed(source), packed(target), torch.from_numpy(labels).to(device)
+def on_device(source: PackedIds, target: PackedIds, labels: NDArray[np.int32], device: torch.device) -> Batch:
+    """A collated micro-batch as tensors, which go to the device in one copy, without waiting for it."""
+    arrays = [*(one for side in (source, target) for one in (side.ids, side.sentences, side.positions)), labels]
+    joined = torch.from_numpy(np.concatenate([one.ravel() for one in arrays]))
+    if device.type == "cuda":
+        joined = joined.pin_memory()
+    there = joined.to(device, non_blocking=True).long().split([one.size for one in arrays])
+    x, of_x, at_x, y, of_y, at_y, labels_there = (
+        one.view(array.shape) for one, array in zip(there, arrays, strict=True)
+    )
+    return Packed(x, of_x, at_x, source.longest), Packed(y, of_y, at_y, target.longest), labels_there
 
 
 class StepBatches(NamedTuple):
@@ -133,16 +137,21 @@ def train_step(
     max_gradient_norm: float,
     dtype: torch.dtype,
     all_reduce_sum: Callable[[Tensor], Tensor] = lambda losses: losses,
+    scaler: GradScaler | None = None,
 ) -> StepResult:
     """Updates the weights by the sum of all batches' losses, divided by `divisor`, such as the number of target tokens.
 
     Gradients are scaled down to `max_gradient_norm`; 0: never. If a loss or a gradient is not finite, weights and
-    optimizers stay as they were; the result shows it. dtype: of matrix products. If several ranks share a step, their
+    optimizers stay as they were; the result shows it. dtype: of matrix products; with fp16 the scaler keeps gradients
+    within its range (Micikevicius et al., 2018, https://arxiv.org/abs/1710.03740). If several ranks share a step, their
     gradients are averaged, so `divisor` is that of all ranks over their number; `all_reduce_sum` adds up their losses.
     Optimizers must know `found_inf`, as fused ones do: only these leave a step out on the device.
     """
     loss_of.train()
-    losses = all_reduce_sum(accumulate(loss_of, batches, divisor, dtype))
+    losses = all_reduce_sum(accumulate(loss_of, batches, divisor, dtype, scaler))
+    if scaler:
+        for optimizer in optimizers:
+            scaler.unscale_(optimizer)
     norm = torch.nn.utils.clip_grad_norm_(loss_of.parameters(), max_gradient_norm or math.inf)
     finite = losses.isfinite().all() & norm.isfinite()
     for optimizer in optimizers:
@@ -151,14 +160,20 @@ def train_step(
         optimizer.found_inf = (~finite).float()  # type: ignore[attr-defined]
         optimizer.step()
         optimizer.zero_grad()
+    if scaler:
+        scaler.update()
     return StepResult(losses, norm)
 
 
 def accumulate(
-    loss_of: nn.Module, batches: Iterable[Batch | WeightedBatch], divisor: float, dtype: torch.dtype
+    loss_of: nn.Module,
+    batches: Iterable[Batch | WeightedBatch],
+    divisor: float,
+    dtype: torch.dtype,
+    scaler: GradScaler | None = None,
 ) -> Tensor:
-    """Runs each batch forward and backward, with losses divided by `divisor`, and adds up the gradients. Returns the
-    sum of each batch's losses: (batches,). Ranks exchange gradients once, with the last batch."""
+    """Runs each batch forward and backward, with losses divided by `divisor` and scaled, and adds up the gradients.
+    Returns the sum of each batch's losses: (batches,). Ranks exchange gradients once, with the last batch."""
     device = next(loss_of.parameters()).device
     losses, todo = [], list(batches)
     parallel = loss_of if isinstance(loss_of, DistributedDataParallel) else None
@@ -166,7 +181,7 @@ def accumulate(
         with parallel.no_sync() if parallel is not None and number < len(todo) else nullcontext():
             with autocast(device, dtype):
                 loss = loss_of(*batch)
-            (loss / divisor).backward()
+            (scaler.scale(loss / divisor) if scaler else loss / divisor).backward()
         losses.append(loss.detach())
     return torch.stack(losses)
 
@@ -182,20 +197,24 @@ def try_batch(loss_of: nn.Module, batches: Batches, micro_batch: MicroBatch, dty
 
 def naming_batch(batches: Batches, micro_batches: Sequence[MicroBatch]) -> AbstractContextManager[None]:
     """Raises UserError if memory runs out, with the shape of the largest micro-batch and the key to lower."""
-    largest = batches.largest(micro_batches)
-    source, target = batches.longest(largest)
-    return naming_memory(
-        f"with {len(largest.pairs)} sentences of up to {source} source and {target} target tokens; begin a new run "
-        f"with a lower training.tokens_per_micro_batch (now {batches.tokens_per_micro_batch})"
-    )
+
+    def describe() -> str:
+        largest = batches.largest(micro_batches)
+        source, target = batches.longest(largest)
+        return (
+            f"with {len(largest.pairs)} sentences of up to {source} source and {target} target tokens; begin a new run "
+            f"with a lower training.tokens_per_micro_batch (now {batches.tokens_per_micro_batch})"
+        )
+
+    return naming_memory(describe)
 
 
 @contextmanager
-def naming_memory(batch: str) -> Iterator[None]:
-    """Raises UserError if memory runs out. batch: with the remedy, for the message."""
+def naming_memory(describe: Callable[[], str]) -> Iterator[None]:
+    """Raises UserError if memory runs out. describe: the batch and the remedy, for the message."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _OUT_OF_MEMORY.search(str(error)):
             raise
-        raise UserError(f"out of memory {batch}") from None
+        raise UserError(f"out of memory {describe()}") from None

@@ -41,7 +41,9 @@ class Engines:
             if value not in known:
                 raise UserError(f"{kind} {value!r} is unknown; there are {', '.join(known)}")
         if ensemble and precision == "int8":
-            raise UserError("precision int8: CTranslate2 alone has it, and has no ensembles; use fp32, bf16 or auto")
+            raise UserError(
+                "precision int8: CTranslate2 alone has it, and has no ensembles; use fp32, bf16, fp16 or auto"
+            )
         self._model, self._device, self._ensemble = model, device, ensemble
         self._precision: TranslatingPrecision = precision
         self._is_auto = engine == "auto"
@@ -59,12 +61,13 @@ class Engines:
 
     @property
     def precision(self) -> str:
-        """fp32, bf16 or int8, of the engine."""
+        """fp32, bf16, fp16 or int8, of the engine."""
         if self.name == "ctranslate2":
             return self._ctranslate2_precision()
         import torch
 
-        return "bf16" if translating_dtype(self._precision, torch.device(self._device)) == torch.bfloat16 else "fp32"
+        names = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
+        return names[translating_dtype(self._precision, torch.device(self._device))]
 
     def stop(self) -> None:
         """Ends searches of CTranslate2 that are under way in other threads, with KeyboardInterrupt."""
@@ -141,13 +144,15 @@ class Engines:
         return "torch"
 
     def _ctranslate2_precision(self) -> str:
-        """Precision with CTranslate2. `auto`: bf16 on cuda; on CPU int8 if the model is as good in it, else fp32."""
+        """Precision with CTranslate2. `auto`: on cuda bf16, fp16 or fp32, the first that it has there; on CPU int8 if
+        the model is as good in it, else fp32."""
         if self._precision != "auto":
             return self._precision
-        if self._device != "cpu":
-            return "bf16"
         from headway.decoding.ctranslate2_searcher import can_compute
 
+        if self._device != "cpu":
+            kind = self._device.partition(":")[0]
+            return next((one for one in ("bf16", "fp16") if can_compute(one, kind)), "fp32")
         int8 = self._model.int8
         return "int8" if int8 and int8.accepted and can_compute("int8", self._device) else "fp32"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.decoding import SearchOptions
-from headway.devices import DeviceName, EngineName, TranslatingPrecision, pick_device
+from headway.devices import EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
 from headway.storage import Aligner, Calibration, ModelDirectory, ModelInfo, read_model
 from headway.text.characters import as_text, as_texts
@@ -43,7 +43,7 @@ class Translator:
         self,
         model: ModelDirectory | StoredModel,
         *,
-        device: DeviceName | torch.device = "auto",
+        device: str | torch.device = "auto",
         precision: TranslatingPrecision = "auto",
         ensemble: Sequence[ModelDirectory | StoredModel] = (),
         engine: EngineName | None = None,
@@ -71,7 +71,7 @@ class Translator:
         cls,
         path: str | Path,
         *,
-        device: DeviceName = "auto",
+        device: str = "auto",
         precision: TranslatingPrecision = "auto",
         ensemble: Sequence[str | Path] = (),
         engine: EngineName = "auto",

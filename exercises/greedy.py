@@ -1,0 +1,15 @@
+"""Exercise 5: greedy search. The model says how likely each token is to come next; always take the likeliest."""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+
+def greedy(next_scores: Callable[[list[int]], Tensor], start: int, end: int, longest: int) -> list[int]:
+    """The translation's ids, without `start` and `end`.
+
+    `next_scores(ids)` gives a score for each token of the vocabulary as the next one, shape (vocabulary,); a higher
+    score is likelier. `ids` is all that is written so far, with `start` first. The search stops at `end`, or after
+    `longest` ids.
+    """
+    raise NotImplementedError

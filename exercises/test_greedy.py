@@ -1,0 +1,6 @@
+from checking import require
+from greedy import greedy
+
+
+def test_greedy():
+    require("greedy", greedy)

@@ -1,0 +1,139 @@
+"""A run on an accelerator: it learns what it learns on the CPU, and its steps don't wait for the device."""
+
+import shutil
+
+import pytest
+import torch
+from tests.pretend_device import PretendTensor
+from tests.training.test_loop import StopAfter, begin, finish, log, losses, recipe, run
+from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixture
+
+from headway.errors import UserError
+from headway.storage.steps import step_folders
+from headway.training import loop
+from headway.training.loop import read_steps, run_loop, take_step
+from headway.training.processes import Interrupted, StopRequests
+from headway.training.reporter import Reporter
+
+WAYS = [
+    {"ema_decay": 0.9},
+    {"optimizer": "muon"},
+    {"precision": "bf16"},
+    {"precision": "fp16"},
+    {"tokens_per_micro_batch": 64},
+    {"risk_samples": 2, "max_steps": 8},
+]
+
+
+def named(way):
+    return "-".join(map(str, next(iter(way.items()))))
+
+
+def without_dropout(recipe):
+    """Devices draw other numbers."""
+    return recipe.model_copy(update={"model": recipe.model.model_copy(update={"dropout": 0.0})})
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+@pytest.mark.parametrize("way", WAYS, ids=named)
+def test_a_run_on_a_device_is_that_of_the_cpu(files, tmp_path, pretend_device, way, kind):
+    """With validations and checkpoints, also if it is cut off and goes on."""
+    if "risk_samples" in way:
+        run(recipe(files, max_steps=8), tmp_path / "first")
+        way = {**way, "init_from": str(tmp_path / "first")}
+    run(without_dropout(recipe(files, **way)), tmp_path / "cpu")
+    pretend_device(kind)
+    wanted = without_dropout(recipe(files, **way, device=kind))
+    assert {one.device.type for one in begin(wanted, tmp_path / "begun").model.parameters()} == {kind}
+    run(wanted, tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        run(wanted, tmp_path / "parts", StopAfter(5))
+    run(wanted, tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    steps, found = zip(*losses(tmp_path / "whole"), strict=True)
+    of_cpu, expected = zip(*losses(tmp_path / "cpu"), strict=True)
+    assert steps == of_cpu
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("way", WAYS[:5], ids=named)
+def test_a_step_makes_one_copy_of_each_batch_and_no_wait(files, tmp_path, pretend_device, way):
+    """Its results are read later, at once."""
+    opened = begin(recipe(files, **way, device=pretend_device("cuda").type), tmp_path / "run")
+    plan = opened.train.plan.beginning()[0]
+    read_steps(opened, [take_step(opened, plan[0])], None, Reporter(quiet=True))
+    PretendTensor.waits.clear()
+    PretendTensor.copies = 0
+    taken = [take_step(opened, step) for step in plan[1:4]]
+    assert not PretendTensor.waits
+    assert PretendTensor.copies == sum(len(step) for step in plan[1:4])
+    read_steps(opened, taken, None, Reporter(quiet=True))
+    assert PretendTensor.waits == {"tolist": 1}
+
+
+def test_a_run_reads_several_steps_at_once(files, tmp_path, pretend_device, monkeypatch):
+    """As many as take a second, but all before a validation, a checkpoint and an epoch, which has four steps here."""
+    pretend_device("cuda")
+    numbers = []
+
+    def reading(run, taken, log, reporter):
+        numbers.append([one.step for one in taken])
+        return read_steps(run, taken, log, reporter)
+
+    monkeypatch.setattr(loop, "read_steps", reading)
+    monkeypatch.setattr(loop, "MOST_UNREAD", 3)
+    monkeypatch.setattr(loop, "SECONDS_UNREAD", 1e9)
+    opened = recipe(files, device="cuda", validate_every=8, save_every=5, max_steps=16)
+    run(opened, tmp_path / "run")
+    assert [part for part in numbers if part] == [[1], [2, 3, 4], [5], [6, 7, 8], [9, 10], [11, 12], [13, 14, 15], [16]]
+    assert [step for step, _ in losses(tmp_path / "run")] == [*range(1, 9), 8, *range(9, 17), 16]
+
+
+def test_a_number_that_is_not_finite_is_told_with_its_step(files, tmp_path, pretend_device, monkeypatch):
+    """Though later steps were made: nothing of them is saved."""
+    pretend_device("cuda")
+    real, made = loop.train_step, []
+
+    def seventh_is_infinite(*arguments, **options):
+        made.append(real(*arguments, **options))
+        return made[-1]._replace(losses=made[-1].losses * float("inf")) if len(made) == 7 else made[-1]
+
+    monkeypatch.setattr(loop, "SECONDS_UNREAD", 1e9)
+    monkeypatch.setattr(loop, "train_step", seventh_is_infinite)
+    with pytest.raises(UserError, match=r"^step 7, epoch 2, batch 3: the loss is not finite"):
+        run(recipe(files, device="cuda", save_every=5, validate_every=20), tmp_path / "run")
+    assert len(made) == 8
+    assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000005"]
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("auto", "float16"), ("bf16", "bfloat16"), ("fp32", "float32")])
+def test_a_card_without_bf16(files, tmp_path, pretend_device, monkeypatch, capfd, precision, dtype):
+    """`auto` is fp16, and bf16 is warned of."""
+    pretend_device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation)
+    opened = begin(recipe(files, device="cuda", precision=precision), tmp_path / "run")
+    told = " ".join(capfd.readouterr().err.split())
+    assert f"parameters, cuda, {dtype}" in told
+    assert ("emulates it slowly" in told) == (precision == "bf16")
+    assert (opened.scaler is not None) == (dtype == "float16")
+
+
+def test_fp16_leaves_out_steps_whose_gradients_are_too_large(files, tmp_path, monkeypatch):
+    """And goes on with half the scale, also after a resume; not for ever."""
+    opened = begin(recipe(files, precision="fp16", save_every=8), tmp_path / "run")
+    assert opened.scaler is not None
+    opened.scaler.load_state_dict({**opened.scaler.state_dict(), "scale": 2.0**32})
+    finish(opened)
+    norms = [entry["gradient_norm"] for entry in log(tmp_path / "run") if "loss" in entry]
+    skipped = norms.index(next(filter(None, norms)))
+    assert 0 < skipped < 24
+    assert None not in norms[skipped:]
+    assert opened.scaler.get_scale() == 2.0 ** (32 - skipped)
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-00000024")
+    again = begin(recipe(files, precision="fp16", save_every=8), tmp_path / "run")
+    assert again.scaler is not None
+    assert again.scaler.get_scale() == 2.0 ** (32 - skipped)
+    again.scaler.load_state_dict({**again.scaler.state_dict(), "scale": 2.0**120})
+    monkeypatch.setattr(loop, "MOST_SKIPPED", 5)
+    with pytest.raises(UserError, match=r"step 22, .* a gradient is not finite"):
+        run_loop(again, StopRequests(), Reporter(quiet=True))
