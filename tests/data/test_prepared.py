@@ -192,7 +192,7 @@ def test_other_noise_is_another_folder(folder):
 def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, noise, folder):
     """Again and again, a little further each time, each time with another number of processes."""
     make(recipe_of(folder, *noise), folder / "whole")
-    for step in (3, 5, 9):
+    for step in (3, 5, 9) if processes == 1 else (5,):
         kills = 0
         output = folder / f"killed {step}"
         while True:

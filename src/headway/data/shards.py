@@ -116,7 +116,7 @@ class Shard:
 
 
 @dataclass
-class Written:
+class WrittenShards:
     """The shards on disk, and counts of the text that they were made from."""
 
     sizes: list[int]
@@ -160,11 +160,11 @@ class ShardsWriter:
         self._chunks: list[EncodedChunk] = []
         """The chunks of the next shard."""
         self._seen = [SeenHashes() for _ in kinds]
-        self.written = Written([0] * corpora, [PairCounts() for _ in range(corpora)])
+        self.written = WrittenShards([0] * corpora, [PairCounts() for _ in range(corpora)])
         if work is not None and (work / DESCRIPTION).exists():
             found = json.loads((work / DESCRIPTION).read_bytes())
             counts, shards = [PairCounts(**one) for one in found["counts"]], [Shard(**one) for one in found["shards"]]
-            self.written = Written(**{**found, "counts": counts, "shards": shards})
+            self.written = WrittenShards(**{**found, "counts": counts, "shards": shards})
             for number in range(len(shards) if kinds else 0):
                 hashes = np.fromfile(work / f"{shard_name(number)}.hashes", dtype="<u8").astype(np.uint64)
                 self.first_of(hashes.reshape(len(kinds), -1))
