@@ -19,7 +19,7 @@ from pathlib import Path
 
 from contenders import Contender
 from headway.data.corpus import read_lines
-from headway.decoding import by_length, ctranslate2_searcher
+from headway.decoding import ctranslate2_searcher, searcher
 from headway.devices import TranslatingPrecision
 from headway.errors import UserError
 from headway.evaluation import score_translations, tokenization
@@ -40,7 +40,7 @@ def translating(model: Path, beam_size: int, precision: TranslatingPrecision) ->
 
     def translate(texts: list[str], batch: int) -> list[str]:
         ctranslate2_searcher.SENTENCES_PER_BATCH = batch
-        by_length.TOKENS_PER_BATCH = TOKENS_OF_A_SENTENCE * batch
+        searcher.TOKENS_PER_BATCH = TOKENS_OF_A_SENTENCE * batch
         return [one.text for one in translator.translate(texts, beam_size=beam_size)]
 
     return translate

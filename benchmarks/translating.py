@@ -6,8 +6,7 @@ headway in fp32 and bf16 against the loop of a textbook, which runs the whole de
 installed, Hugging Face Transformers and CTranslate2 with the same weights, the latter called directly and as headway's
 engine. Alternating rounds in one run, medians; sentences a second with all sentences at once, and milliseconds for one
 sentence alone, greedy and with a beam of 5; tokenisation counts for all. The lines that are equal to the first
-contender's, headway's in fp32, are counted. CTranslate2's length penalty is another one, so all beams go without. A
-MODEL with a shortlist is measured without it and with it.
+contender's, headway's in fp32, are counted. CTranslate2's length penalty is another one, so all beams go without.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import json
 import statistics
 import tempfile
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +29,7 @@ from headway.decoding.engine import padded
 from headway.devices import EngineName, TranslatingPrecision
 from headway.interop.huggingface import export_huggingface, import_transformers
 from headway.model import padding_mask
-from headway.storage import find_model, load_model
-from headway.storage.model_directory import SHORTLIST_FILE
+from headway.storage import load_model
 from headway.translator import Translator
 from machine import versions
 
@@ -44,12 +41,8 @@ SLOW = 64
 """About so many sentences are given to the textbook's loop."""
 
 
-def ours(
-    model: Path, precision: TranslatingPrecision, engine: EngineName = "torch", *, shortlist: bool = False
-) -> Translate:
+def ours(model: Path, precision: TranslatingPrecision, engine: EngineName = "torch") -> Translate:
     stored = load_model(model)
-    if not shortlist:
-        stored.shortlist = None
     translator = Translator(stored, device="cpu", precision=precision, engine=engine)
 
     def translate(texts: list[str], beam_size: int) -> list[str]:
@@ -147,9 +140,6 @@ def contenders(model: Path, only: list[str] | None) -> list[Contender]:
         "headway bf16": (ours, ("bf16",)),
         TEXTBOOK: (textbook, ()),
     }
-    if (find_model(model) / SHORTLIST_FILE).exists():
-        for precision in ("fp32", "bf16"):
-            known[f"headway {precision}, shortlist"] = partial(ours, shortlist=True), (precision,)
     if importlib.util.find_spec("transformers"):
         known[HUGGING_FACE] = hugging_face, ()
     if importlib.util.find_spec("ctranslate2"):

@@ -12,7 +12,7 @@ from tests.translator.test_translator import translator
 MANY_SHAPES = """
 import resource
 import torch
-from headway.kernels.linear import PackedLinear
+from headway.decoding.step import PackedLinear
 from headway.devices import keep_few_matrix_kernels
 keep_few_matrix_kernels()
 layer = PackedLinear([torch.nn.Linear(256, 256)], torch.float32)

@@ -127,7 +127,7 @@ def test_a_text_is_tokenised_and_comes_back(folder):
 ids = directory.source_tokenizer.encode("ein hund läuft .")
 print(directory.source_language, directory.num_parameters, directory.source_tokenizer.decode(ids))
 """
-    parameters = sum(one.numel() for one in Transformer(ModelConfig.from_dict(config_of(folder))).parameters())
+    parameters = sum(one.numel() for one in Transformer(ModelConfig(**config_of(folder))).parameters())
     assert run(code, str(folder)) == f"de {parameters} ein hund läuft .\n"
 
 

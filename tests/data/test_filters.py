@@ -64,7 +64,7 @@ def test_copies_are_the_same_text_white_space_around_it_aside():
         ("de", "Größe 12 犬", "собака a"),
         ("ru", "собака ist a", "Der Hund"),
         ("ko", "하늘이 sky", "이 sky blue"),
-        ("ja", "犬がいる", "dog 犬"),
+        ("ja", "犬がいる", "cat 犬"),
         ("zh", "狗在这里 a", "a dog 狗"),
         ("sr-Latn", "pas je tu", "пас је ту"),
         ("zh_Hant", "狗", "dog"),
@@ -94,6 +94,30 @@ def test_the_majority_of_letters_is_that_of_unicode_properties():
             wanted = not 2 * latin > letters
             assert ((source, "dog") in dropped([(source, "dog")], script=True)) == wanted, (source, target)
     assert compared > 100
+
+
+MARKUP = '<a target="_top" href="text/swriter/main.html">{}</a>'
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "is_dropped"),
+    [
+        (MARKUP.format("Wrap"), MARKUP.format("순환"), False),
+        (MARKUP.format("Wrap the text"), MARKUP.format("Wrap the text"), True),
+        (MARKUP.format("Wrap the text"), MARKUP.format("Wrap text"), True),
+        ("Print LibreOffice Impress version", "LibreOffice Impress 버전", False),
+        ("NetworkManager runs", "NetworkManager가 동작합니다", False),
+        ("Configuration (*.cfg)", "구성 (*.cfg)", False),
+        ("LibreOffice", "LibreOffice", True),
+        ("Read https://example.org/some/page first", "https://example.org/some/page 먼저", False),
+        ("at %(position)s", "위치 %(position)s", False),
+        ("%(position)s", "%(position)s", False),
+        ("The row must be selected.", "Die Zeile muss markiert sein.", True),
+    ],
+)
+def test_letters_of_markup_and_of_names_are_not_judged(source, target, is_dropped):
+    assert bool(dropped([(source, target)], ("en", "ko"), script=True)) == is_dropped
+    assert bool(dropped([(target, source)], ("ko", "en"), script=True)) == is_dropped
 
 
 def test_every_language_of_babel_has_a_script_and_others_are_told():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headway.decoding import greedy
 from headway.decoding.beam import beam_search
-from headway.decoding.ranking import length_penalty
+from headway.decoding.searcher import length_penalty
 from tests.decoding.tables import STEPS, SYMBOLS, TableEngine, exhaustive
 
 

@@ -1,5 +1,6 @@
 """`engine="ctranslate2"` behind the same door: the same texts, scores and rules as ours, or a refusal by name."""
 
+import copy
 import itertools
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,8 @@ from torch.nn import functional
 from headway.decoding import Sampling, ctranslate2_searcher
 from headway.decoding.engine import padded
 from headway.errors import UserError
+from headway.storage import StoredModel
+from headway.text.tokenizer import EOS_ID
 from headway.translator import Translator
 from tests.decoding.test_ctranslate2_model import stored, with_shortlist
 
@@ -274,13 +277,24 @@ def test_the_model_s_own_options_are_the_defaults(both):
         assert one.stopped == "max_length" or other.text == one.text
 
 
-def test_with_a_shortlist_each_text_alone_is_translated_as_ours(cache):
+def with_listed_tokens_alone(one: StoredModel, text: str) -> StoredModel:
+    """The model with an output bias that makes the other tokens impossible."""
+    assert one.shortlist is not None
+    ids = one.source_tokenizer.encode(text)
+    listed = {*one.shortlist.of_token[[*ids, EOS_ID]].ravel().tolist(), *one.shortlist.always.tolist(), EOS_ID} - {-1}
+    model = copy.deepcopy(one.model)
+    with torch.no_grad():
+        model.output.bias[[id_ for id_ in range(len(model.output.bias)) if id_ not in listed]] = -1e4
+    return replace(one, model=model, shortlist=None)
+
+
+def test_with_a_shortlist_each_text_alone_has_the_best_of_its_tokens(cache):
     """Texts with other lists before, and prefixes, which CTranslate2 would confuse."""
     one = with_shortlist(ending())
-    ours, theirs = (Translator(one, engine=engine) for engine in ("torch", "ctranslate2"))
-    free = Translator(replace(one, shortlist=None))
+    theirs, free = Translator(one, engine="ctranslate2"), Translator(replace(one, shortlist=None))
     listed = 0
     for text in filter(None, TEXTS):
+        ours = Translator(with_listed_tokens_alone(one, text))
         for options in ({"beam_size": 1}, {"beam_size": 4, "length_penalty": 0.0}):
             [wanted], [found], [freely] = (
                 translator.translate([text], **options, max_length=12) for translator in (ours, theirs, free)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from headway.decoding import Phrase, RequiredPhrases
 from headway.decoding.beam import beam_search
 from headway.decoding.constrained_beams import ConstrainedBeams
-from headway.decoding.ranking import length_penalty
+from headway.decoding.searcher import length_penalty
 from tests.decoding.tables import EOS, STEPS, SYMBOLS, TableEngine, exhaustive
 
 TEXT = [token for token in range(SYMBOLS) if token != EOS]

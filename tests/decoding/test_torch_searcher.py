@@ -59,10 +59,10 @@ def test_sources_that_are_done_leave_the_others_what_they_must_have(searcher, be
     prefixes = [words(2) if number % 3 == 0 else [] for number in range(24)]
     phrases = [tuple(Phrase(tuple(words(2))) for _ in range(1 + number % 2)) for number in range(24)]
     required, options = RequiredPhrases(phrases, np.zeros(VOCABULARY, dtype=bool)), SearchOptions(beam_size=beam_size)
-    together = searcher.search_with_phrases(sources, options, caps, prefixes, required)
+    together = searcher.search(sources, options, caps, prefixes, required)
     assert len({len(found[0].ids) for found in together}) > 4
     for number, [found] in enumerate(together):
-        [[alone]] = searcher.search_with_phrases(
+        [[alone]] = searcher.search(
             [sources[number]], options, [caps[number]], [prefixes[number]], required.of([number])
         )
         assert found.ids == alone.ids

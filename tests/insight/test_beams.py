@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.decoding.tables import BOS, EOS, SYMBOLS, TableEngine
 
 from headway.decoding import beam_search
-from headway.decoding.ranking import length_penalty
-from headway.insight import BeamTree
+from headway.decoding.searcher import length_penalty
+from headway.insight.beams import BeamTree
 
 STEPS = st.integers(1, 5)
 

@@ -126,19 +126,6 @@ def test_heads_must_divide_the_width():
         MultiHeadAttention(30, 4)
 
 
-def test_a_projected_memory_is_attended_to_like_the_memory():
-    attention, query, memory = MultiHeadAttention(16, 2), torch.randn(2, 4, 16), torch.randn(2, 9, 16)
-    mask = (torch.arange(9) < torch.tensor([9, 5])[:, None])[:, None, None]
-    wanted, wanted_weights = attention(query, memory, memory, mask, return_weights=True)
-    found, weights = attention.attend_to(query, *attention.project_memory(memory), mask, return_weights=True)
-    assert torch.equal(found, wanted)
-    assert torch.equal(weights, wanted_weights)
-    assert torch.equal(
-        attention.attend_to(query, *attention.project_memory(memory), mask)[0],
-        attention(query, memory, memory, mask)[0],
-    )
-
-
 def test_the_core_takes_and_gives_rows_of_the_whole_width():
     """Head h reads and writes features h * d_head to (h + 1) * d_head alone."""
     core, rows = ScaledDotProductAttention(4), [torch.randn(2, 5, 32) for _ in range(3)]

@@ -36,7 +36,7 @@ from headway.model import ModelConfig, Transformer
 )
 def test_impossible(changes, names):
     with pytest.raises(ValueError, match=r".") as error:
-        ModelConfig.from_dict({"source_vocab_size": 100, "target_vocab_size": 100, **changes})
+        ModelConfig(**{"source_vocab_size": 100, "target_vocab_size": 100, **changes})
     assert all(name in str(error.value) for name in names)
     assert "\n" not in str(error.value)
 
@@ -74,15 +74,15 @@ def test_the_least_and_the_most_of_each_size(name):
 
 def test_missing_vocabulary_size():
     with pytest.raises(ValueError, match="target_vocab_size"):
-        ModelConfig.from_dict({"source_vocab_size": 100})
+        ModelConfig(**{"source_vocab_size": 100})
 
 
 def test_dictionary_round_trip():
     config = ModelConfig.preset("big", source_vocab_size=100, target_vocab_size=100, dropout=0.2)
-    assert ModelConfig.from_dict(config.to_dict()) == config
+    assert ModelConfig(**config.to_dict()) == config
     assert len(config.to_dict()) == len(dataclasses.fields(ModelConfig)) - 1  # no core of its own
     own = dataclasses.replace(config, core="rope:Rotary")
-    assert ModelConfig.from_dict(own.to_dict()) == own
+    assert ModelConfig(**own.to_dict()) == own
 
 
 def parameters(config: ModelConfig) -> int:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from headway.decoding.engine import BLOCK, likeliest
+from headway.decoding.step import PackedLinear
 from headway.kernels.cross_entropy import output_cross_entropy
 from headway.kernels.dropout import dropout
-from headway.kernels.likeliest import BLOCK, likeliest
-from headway.kernels.linear import PackedLinear
 from headway.model import attend
 from headway.training.loss import TranslationLoss
 from tests.packed import teacher_forced

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headway.decoding import Hypothesis, Sampling, TorchEngine, beam_search, greedy
-from headway.decoding.ranking import length_penalty
+from headway.decoding.searcher import length_penalty
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.words import WordTokenizer

@@ -169,6 +169,8 @@ def test_a_request_is_charged_by_its_work(serve):
     [
         ("/translate", {"q": "a"}, 1),
         ("/translate", {"q": "\n".join("a" * 100), "beam_size": 10}, 22),  # 199 characters and 99 ends of lines
+        ("/translate", {"q": "Ab. " * 250, "beam_size": 10}, 60),  # 1,000 characters and 250 ends of sentences
+        ("/translate", {"q": "3.14,a.b" * 125, "beam_size": 10}, 10),
         ("/translate", {"q": "<br>a" * 100, "format": "html", "beam_size": 10}, 25),
         ("/translate", {"q": "a" * 1000, "glossary": {"b": "c"}}, 17),  # the places of a beam for 16 terms
         ("/detect", {"q": ["a" * 5000] * 5}, 3),
@@ -256,7 +258,6 @@ def test_a_preflight_is_watched_as_others_are(serve):
     for origin, status in (("https://friend.example", 200), ("https://evil.example", 400)):
         [answer] = server.ask(("OPTIONS", "/translate", {"headers": {"origin": origin, **asked}}))
         assert (answer.status_code, "x-request-id" in answer.headers) == (status, True)
-    assert set(answer.json()) == {"error"}
     assert 'headway_requests_total{route="/translate",status="400"} 1.0' in server.service.metrics.page().decode()
     busy = server.post("/translate", json=GOOD, headers={"origin": "https://friend.example"})
     assert busy.status_code == 503

@@ -3,12 +3,11 @@
 import random
 from collections import defaultdict
 
-import numpy as np
 import pytest
 
 from headway.errors import UserError
 from headway.text import shortlist
-from headway.text.shortlist import Shortlist, learn_shortlist
+from headway.text.shortlist import learn_shortlist
 from headway.text.words import WordTokenizer
 
 SOURCE = WordTokenizer(list("abcdefghij"))
@@ -60,17 +59,13 @@ def test_a_word_may_stay_as_it_is():
     assert (found.of_token[5:, -1] == -1).all()
 
 
-def test_what_a_sentence_may_become_is_of_its_own_words(monkeypatch):
+def test_frequent_words_are_for_every_sentence(monkeypatch):
     monkeypatch.setattr(shortlist, "OF_TOKEN", 1)
     monkeypatch.setattr(shortlist, "ALWAYS", 2)
     pairs = [*dictionary_text(300), *[([4], [4])] * 500, *[([5], [5])] * 400]
     found = learn_shortlist(pairs, SOURCE, TARGET)
     assert found.always.tolist() == [4, 5]
-    allowed = found.allowed(np.array([[10, 3, 0], [11, 12, 3]]))
-    assert allowed.shape == (2, TARGET.vocab_size)
-    assert np.flatnonzero(allowed[0]).tolist() == [*found.of_token[0, -1:].tolist(), *found.of_token[3, -1:], 4, 5, 10]
-    assert {4, 5, 11, 12} <= set(np.flatnonzero(allowed[1]).tolist())
-    assert not allowed[1, 10]
+    assert found.of_token[10:13, 0].tolist() == [10, 11, 12]
 
 
 def test_no_more_is_read_than_there_is_room_for(monkeypatch):
@@ -90,8 +85,3 @@ def test_no_more_is_read_than_there_is_room_for(monkeypatch):
 def test_text_without_pairs_is_refused(pairs):
     with pytest.raises(UserError, match="no pair with text on both sides"):
         learn_shortlist(pairs, SOURCE, TARGET)
-
-
-def test_ids_that_are_missing_allow_nothing():
-    found = Shortlist(np.full((6, 3), -1, dtype=np.int32), np.array([], dtype=np.int32), 9)
-    assert not found.allowed(np.array([[0, 5]])).any()

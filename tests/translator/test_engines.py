@@ -90,7 +90,7 @@ def test_an_engine_that_was_chosen_refuses_what_it_lacks(folder, options, what):
 
 @pytest.mark.parametrize("engine", ["auto", "torch", "ctranslate2"])
 def test_an_ensemble_in_int8_is_refused_with_what_to_do(folder, engine, caplog):
-    with pytest.raises(UserError, match=r"precision int8: .* no ensembles; use fp32, bf16 or auto"):
+    with pytest.raises(UserError, match=r"precision int8: .* no ensembles; use fp32, bf16, fp16 or auto"):
         Translator.load(folder, device="cpu", precision="int8", engine=engine, ensemble=[folder])
     assert not caplog.records
 

@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -16,13 +15,12 @@ from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel
 from headway.text.protected import Atom, split_protected
-from headway.text.shortlist import Shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.translator import Translator
 from headway.translator.glossary import Glossary
 from headway.translator.lines import LineOptions, LineTranslator
-from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM, PhraseMaker, ProtectedText
+from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM, ProtectedText
 from headway.translator.translation import Translation
 from tests.translator.test_translator import translator
 
@@ -62,25 +60,26 @@ def test_a_translation_that_has_the_terms_by_itself_stays(door, monkeypatch):
     glossaries, texts = [Glossary.of([("cat", "mat")]), Glossary.of([("cat", "hat")])], ["the cat", "a cat"]
     free = door.translate(texts, prefix="the mat sat")
     searched = []
-    search = door.engines.own.search_with_phrases
-    monkeypatch.setattr(
-        door.engines.own, "search_with_phrases", lambda sources, *of: searched.append(sources) or search(sources, *of)
-    )
+    search = door.engines.own.search
+
+    def spied(sources, options, caps, prefixes, required=None):
+        searched.extend([] if required is None else [sources])
+        return search(sources, options, caps, prefixes, required)
+
+    monkeypatch.setattr(door.engines.own, "search", spied)
     found = door.translate(texts, prefix="the mat sat", glossary=glossaries)
     assert (found[0].text, found[0].score) == (free[0].text, free[0].score)
     assert searched == [[found[1]._pieces.ids[0]]]
 
 
 @pytest.mark.parametrize(("term", "begins"), [("mat", "Mat"), ("Mat", "Mat"), ("Hat", "Hat"), ("hat", "Hat")])
-def test_a_term_may_begin_a_translation_with_a_capital_that_no_shortlist_has(term, begins):
+def test_a_term_may_begin_a_translation_with_a_capital(term, begins):
     """Where the model would rather write it so."""
     words = WordTokenizer(["the", "sat", "mat", "Mat", "hat", "Hat"])
     shape = {"d_model": 8, "num_heads": 2, "d_ff": 8, "encoder_layers": 1, "decoder_layers": 1, "output_bias": True}
     model = Transformer(ModelConfig(words.vocab_size, words.vocab_size, **shape))
     with torch.no_grad():
         model.output.bias[words.encode("Mat Hat")] = 30.0
-    listed = np.array(words.encode("the sat"), dtype=np.int32)
-    shortlist = Shortlist(np.full((words.vocab_size, 1), -1, dtype=np.int32), listed, words.vocab_size)
     door = Translator(
         StoredModel(
             model=model,
@@ -88,11 +87,9 @@ def test_a_term_may_begin_a_translation_with_a_capital_that_no_shortlist_has(ter
             target_tokenizer=words,
             source_language="en",
             target_language="en",
-            shortlist=shortlist,
         ),
         device="cpu",
     )
-    assert set(door.translate(["the"], max_length=4)[0].text.split()) <= {"the", "sat"}
     [found] = door.translate(["the"], glossary=Glossary.of([("the", term)]), max_length=4)
     assert found.text.split()[0] == begins
 
@@ -138,9 +135,9 @@ def test_every_protected_text_is_there_as_often_as_in_the_source(door, texts, ho
 def test_protected_text_is_no_part_of_a_word(door):
     """The search lets no letter follow it, and none of its translations is kept where one stands beside it. Where the
     source has one there, so may the translation; a Korean particle may always follow."""
-    demanding = PhraseMaker(door.codec)
     for text, closed in [("the {name} cat", True), ("({name}), sat", True), ("{name}s sat", False)]:
-        [phrase] = demanding.phrases(ProtectedText.of(text, door.stored.source_tokenizer), Glossary(()))
+        given = ProtectedText.of(text, door.stored.source_tokenizer)
+        [phrase] = door.texts._sought([5], [], given, Glossary(())).phrases
         assert phrase.ends_word == closed
     kept = ProtectedText.of("the {name}, a.b@c.de", door.stored.source_tokenizer).is_kept_by
     assert kept("{name}님 a.b@c.de.")
@@ -279,20 +276,18 @@ def test_a_tag_is_no_term():
 
 def test_what_is_kept_of_users_text_is_bounded():
     door = translator()
-    phrase_maker = door.texts._phrase_maker
-    short, long = (Glossary.of([("cat", "mat " * count + "sat")]) for count in (2, 100))
-    for glossary in (short, long):
-        text = ProtectedText.of("the cat `" + glossary.terms[0].target + "`", door.stored.source_tokenizer)
-        assert len(phrase_maker.phrases(text, glossary)) == 2
-    assert phrase_maker._kept_phrase.cache_info().currsize == 2, "the long ones are not kept"
-    assert phrase_maker._kept_phrase.cache_info().maxsize <= 2000
+    for target in ("mat mat", "mat sat"):
+        given = ProtectedText.of(f"the cat `{target}`", door.stored.source_tokenizer)
+        assert len(door.texts._sought([5], [], given, Glossary.of([("cat", target)])).phrases) == 2
+    assert door.texts._phrase.cache_info().currsize == 4
+    assert door.texts._phrase.cache_info().maxsize <= 2000
 
 
 def test_a_glossary_is_checked_once(door, monkeypatch):
     """It may be large, and is given with every call."""
     glossary = Glossary.of([("cat", "mat")])
     door.check_glossary(glossary)
-    monkeypatch.setattr(door.texts._phrase_maker, "_phrase", None)
+    monkeypatch.setattr(door.texts, "_phrase", None)
     door.check_glossary(glossary)
     monkeypatch.undo()
     with pytest.raises(UserError, match="can't write"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from headway.errors import UserError
 from headway.languages import SCRIPT_NAMES, script_family
 from headway.text.detection import lingua_detector, lingua_language, script_of
+from headway.text.protected import split_protected
 
 if TYPE_CHECKING:
     from headway.data.options import FiltersSection
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 Test = Callable[[str, str], bool]
 """Whether to drop a pair of source and target."""
 
+_LATIN = r"a-zA-Z\u00c0-\u024f"
+_WORDS = re.compile(rf"[{_LATIN}]+|[^\W\d_{_LATIN}]+")
+"""Runs of letters; particles of other scripts follow Latin names without a space."""
 SHORT_CHARACTERS = 20
 """Sides that aren't longer have no meaningful ratio."""
 _SCRIPTS = {"Kore": "HANGUL", "Jpan": "CJK", "Hans": "CJK", "Hant": "CJK", "Beng": "BENGALI", "Orya": "ORIYA"}
@@ -55,7 +60,8 @@ def filter_tests(filters: FiltersSection, languages: tuple[str, str], held_out: 
     if filters.max_ratio is not None:
         tests.append(("max_ratio", uneven(filters.max_ratio)))
     if filters.script:
-        tests.append(("script", either(*(other_script(script_name(code)) for code in languages))))
+        of_source, of_target = (other_script(script_name(code)) for code in languages)
+        tests.append(("script", lambda one, other: of_source(one, other) or of_target(other, one)))
     if filters.language is not None:
         tests.append(("language", either(*(_other_language(code, filters.language) for code in languages))))
     return tests
@@ -100,9 +106,20 @@ def either(of_source: Callable[[str], object], of_target: Callable[[str], object
     return lambda source, target: bool(of_source(source) or of_target(target))
 
 
-def other_script(expected: str) -> Callable[[str], bool]:
-    """Finds texts whose letters are mostly of another script, by the names of `script_of`."""
-    return lambda text: script_of(text) not in (expected, "")
+def other_script(expected: str) -> Test:
+    """Finds texts, the first of two sides, whose letters are mostly of another script, by the names of `script_of`. If
+    they are, it looks again, without markup, placeholders and addresses, and without words that the other side has,
+    such as names, unless the text has no others."""
+
+    def test(text: str, other: str) -> bool:
+        if script_of(text) in (expected, ""):
+            return False
+        plain = " ".join(one for one in split_protected(text) if isinstance(one, str))
+        shared = set(_WORDS.findall(other.lower()))
+        own = " ".join(word for word in _WORDS.findall(plain) if word.lower() not in shared)
+        return (script_of(own) or script_of(plain)) not in (expected, "")
+
+    return test
 
 
 def _other_language(language: str, least: float) -> Callable[[str], bool]:

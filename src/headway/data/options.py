@@ -155,7 +155,8 @@ class FiltersSection(Section):
     copies: bool = False
     """Drop pairs with the same text on both sides."""
     script: bool = False
-    """Drop pairs with a side written mostly in another script than that of its language."""
+    """Drop pairs with a side written mostly in another script than that of its language, apart from markup and words
+    that both sides have."""
     language: float | None = Field(default=None, gt=0, lt=1)
     """Drop pairs with a side that lingua assigns to its language with less than this confidence, among the languages
     of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""

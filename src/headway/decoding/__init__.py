@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.phrases import Phrase, RequiredPhrases
-from headway.decoding.searcher import Hypothesis, PhraseSearcher, Searcher, Stopped
+from headway.decoding.searcher import Hypothesis, Searcher, Stopped
 from headway.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ __all__ = [
     "EnsembleEngine",
     "Hypothesis",
     "Phrase",
-    "PhraseSearcher",
     "RequiredPhrases",
     "Sampling",
     "SearchOptions",

@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, read, rows_to_keep, without_end
-from headway.decoding.ranking import length_penalty, normalized_score, ranked
-from headway.decoding.searcher import Hypothesis
-from headway.kernels.likeliest import likeliest
+from headway.decoding.engine import Engine, likeliest, read, rows_to_keep, without_end
+from headway.decoding.searcher import Hypothesis, length_penalty, normalized_score, ranked
 
 
 @dataclass(frozen=True)
@@ -122,9 +120,8 @@ class FinishedHypotheses:
         return ranked(self.hypotheses, self.beam_size, self.alpha)[: self.n_best]
 
     def wants_more(self, score: float) -> bool:
-        """Whether the search must continue with unfinished hypotheses, the best of which has this score. A score only
-        falls, so at best it is divided by the penalty of the longest translation. Without a leader that ended, all
-        finished ones may be bad."""
+        """Whether the search must continue with hypotheses, the best of which has this score. It only falls, so at best
+        it is divided by the penalty of the longest translation. Without a leader among the finished, all may be bad."""
         if len(self.hypotheses) >= self.beam_size and self.leader_ended:
             return False
         if len(self.hypotheses) < self.n_best:

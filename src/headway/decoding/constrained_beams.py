@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.decoding.beam import Beams, Continuations
+from headway.decoding.engine import likeliest
 from headway.decoding.phrases import Phrase, RequiredPhrases
-from headway.kernels.likeliest import likeliest
 
 NONE = -1
 
@@ -103,8 +103,7 @@ class ConstrainedBeams(Beams):
     table: PhraseTable
     coverage: Coverage
     costs: np.ndarray
-    """The highest known log-probability of each token of a phrase after those before it, or 0.
-    (sentences, phrases, longest)"""
+    """Highest known log-probability of a phrase's token after those before, or 0. (sentences, phrases, longest)"""
     word_parts: NDArray[np.bool_]
     eos_id: int
 
@@ -140,8 +139,7 @@ class ConstrainedBeams(Beams):
 
     @torch.inference_mode()
     def continuations(self, log_probabilities: Tensor, beam_size: int) -> Continuations:
-        """The best of each bank, then the second of each, and so on, the bank with the most phrases first. Changes
-        `log_probabilities`."""
+        """The best of each bank, then the second of each, the most phrases first. Changes `log_probabilities`."""
         sentences, width, count = self.coverage.begun.shape
         tokens, offsets, wanted = self._wanted()
         by_place = log_probabilities.view(sentences, width, -1)

@@ -3,12 +3,9 @@ allowed have log-probabilities of -inf."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from torch import Tensor
-
-from headway.decoding.options import SearchOptions
 
 
 @dataclass(frozen=True)
@@ -19,12 +16,6 @@ class Constraints:
     """The ids that each translation begins with, included in its score; empty if there are no prefixes."""
     no_repeat_ngram: int = 0
     """No sequence of this many ids occurs twice in a translation; 0 turns it off."""
-
-    @classmethod
-    def of(cls, prefixes: Sequence[Sequence[int]], options: SearchOptions) -> Self | None:
-        """None without constraints."""
-        made = cls(prefixes if any(prefixes) else (), options.no_repeat_ngram)
-        return None if made == cls() else made
 
     def apply(self, log_probabilities: Tensor, tokens: Tensor, sentences: Sequence[int]) -> Tensor:
         """log_probabilities: (rows, vocabulary) of the next token, tokens: (rows, length) with <bos> first,

@@ -83,18 +83,23 @@ def pieces_of(info: ModelInfo) -> tuple[list[str], list[str]]:
 
 
 class ModelPieces:
-    """Source and target pieces by id, as CTranslate2 reads and writes them."""
+    """Source and target pieces, as CTranslate2 reads and writes them."""
 
     def __init__(self, model: ModelDirectory | StoredModel) -> None:
-        self.source, self.target = pieces_of(model)
-        self.ids = {piece: id_ for id_, piece in enumerate(self.target)}
-        self.never = [[self.target[id_]] for id_ in never_generated(model)]
-        self.source_end, self.end = (side[model.config.eos_id] for side in (self.source, self.target))
+        self._source, self._target = pieces_of(model)
+        self.ids = {piece: id_ for id_, piece in enumerate(self._target)}
+        self.never = [self.of_target([id_]) for id_ in never_generated(model)]
+        self.source_end, self.end = (side[model.config.eos_id] for side in (self._source, self._target))
+
+    def of_source(self, ids: Sequence[int]) -> list[str]:
+        return [self._source[id_] for id_ in ids]
+
+    def of_target(self, ids: Sequence[int]) -> list[str]:
+        return [self._target[id_] for id_ in ids]
 
 
 def load_ctranslate2(folder: Path, **options: Any) -> Any:
-    """A `ctranslate2.Translator`. If it shares OpenMP with torch, it also sets torch's number of threads, so that is
-    restored."""
+    """A `ctranslate2.Translator`. Where it shares OpenMP with torch, torch's number of threads is restored."""
     import ctranslate2
 
     torch = sys.modules.get("torch")
@@ -126,12 +131,12 @@ class CTranslate2Model:
         return [self._pieces.ids[piece] for piece in result.hypotheses[0]]
 
     def score(self, source: list[int], target: list[int]) -> list[float]:
-        pieces = [self._pieces.target[id_] for id_ in target]
-        [result] = self._translator.score_batch([self._of_source(source)], [pieces], max_input_length=0)
+        pieces = [self._of_source(source)], [self._pieces.of_target(target)]
+        [result] = self._translator.score_batch(*pieces, max_input_length=0)
         return list(result.log_probs)
 
     def _of_source(self, source: list[int]) -> list[str]:
-        return [*(self._pieces.source[id_] for id_ in source), *self._end]
+        return [*self._pieces.of_source(source), *self._end]
 
 
 def _save(model: ModelDirectory | StoredModel, folder: Path, quantization: str | None) -> None:

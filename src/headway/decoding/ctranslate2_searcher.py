@@ -7,11 +7,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from headway.decoding import Hypothesis, SearchOptions
-from headway.decoding.by_length import batches_by_length, search_batches
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import ModelPieces, load_ctranslate2
 from headway.decoding.options import ABILITIES
-from headway.decoding.ranking import ranked
+from headway.decoding.phrases import RequiredPhrases
+from headway.decoding.searcher import batches_by_length, ranked, search_batches
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class CTranslate2Searcher:
     as the first, and with a shortlist, on CPU, among those that the sentences of a batch may have.
     """
 
+    takes_phrases = False
+
     def __init__(self, model: ModelDirectory | StoredModel, device: str, precision: str, threads: int) -> None:
         """device: such as `cpu` or `cuda:1`; precision: one of COMPUTE_TYPES; threads: on CPU. Raises UserError where
         CTranslate2 can't run this model so here."""
@@ -78,8 +80,14 @@ class CTranslate2Searcher:
                 raise UserError(f"engine ctranslate2 on cuda: {error}; use --engine torch") from error
 
     def search(
-        self, sources: Sequence[list[int]], options: SearchOptions, caps: Sequence[int], prefixes: Sequence[list[int]]
+        self,
+        sources: Sequence[list[int]],
+        options: SearchOptions,
+        caps: Sequence[int],
+        prefixes: Sequence[list[int]],
+        required: RequiredPhrases | None = None,
     ) -> list[list[Hypothesis]]:
+        assert required is None
         for what, engines, *_ in (ABILITIES[name] for name in options.changed):
             if "ctranslate2" not in engines:
                 raise UserError(f"engine ctranslate2 has no {what}; use engine torch")
@@ -114,7 +122,7 @@ class CTranslate2Searcher:
         running = [
             self._engine.score_batch(
                 self._source_pieces([sources[i] for i in batch]),
-                self._target_pieces([targets[i] for i in batch]),
+                [self._pieces.of_target(targets[i]) for i in batch],
                 asynchronous=True,
                 max_input_length=0,
             )
@@ -141,7 +149,7 @@ class CTranslate2Searcher:
             given = any(prefixes[i] for i in batch)
             futures = self._engine.translate_batch(
                 self._source_pieces([sources[i] for i in batch]),
-                target_prefix=self._target_pieces([prefixes[i] for i in batch]) if given else None,
+                target_prefix=[self._pieces.of_target(prefixes[i]) for i in batch] if given else None,
                 asynchronous=True,
                 beam_size=options.beam_size,
                 patience=patience,
@@ -172,10 +180,7 @@ class CTranslate2Searcher:
             raise KeyboardInterrupt
 
     def _source_pieces(self, sources: Sequence[list[int]]) -> list[list[str]]:
-        return [[*[self._pieces.source[id_] for id_ in source], self._pieces.source_end] for source in sources]
-
-    def _target_pieces(self, targets: Sequence[list[int]]) -> list[list[str]]:
-        return [[self._pieces.target[id_] for id_ in target] for target in targets]
+        return [[*self._pieces.of_source(source), self._pieces.source_end] for source in sources]
 
 
 def _batches(lengths: Sequence[int], limits: Sequence[int], most: int) -> list[list[int]]:

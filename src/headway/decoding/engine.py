@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from headway.decoding.step import DecoderState, DecoderStep
-from headway.kernels.linear import PackedLinear, packed
+from headway.decoding.step import DecoderState, DecoderStep, PackedLinear, packed
 from headway.model import Transformer, padding_mask
 
 LOT = 4
 """The number of sentences in a batch is a multiple of this as long as it is more."""
+BLOCK = 64
+"""Neighbours in a vocabulary of which only the best is looked at first."""
 
 
 class Engine(Protocol):
@@ -39,11 +40,6 @@ class Engine(Protocol):
         rows, as they were in the state before."""
         ...
 
-    def score(self, source: Tensor, target: Tensor) -> Tensor:
-        """The log-probability of each given token. source: (batch, source length) with <eos>; target:
-        (batch, target length + 1) with <bos> and <eos>, padded -> (batch, target length), 0 at padding."""
-        ...
-
 
 class TorchEngine:
     """The model itself, with key-value caches."""
@@ -55,13 +51,11 @@ class TorchEngine:
         self.device = next(model.parameters()).device
         self._encoder = packed(model.encoder, dtype)
         self._decoder = DecoderStep(model, dtype)
-        self._output_layer = model.output
         self._output = PackedLinear([model.output], dtype)
         self._dtype = dtype
         self.bos_id, self.eos_id = model.config.bos_id, model.config.eos_id
-        self.never = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
-        """The ids that no translation may have. A symbol that is both start and end must be allowed."""
-        self._never = torch.tensor(self.never, dtype=torch.long, device=self.device)
+        forbidden = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
+        self._never = torch.tensor(forbidden, dtype=torch.long, device=self.device)
 
     @torch.inference_mode()
     def start(self, source: Tensor) -> DecoderState:
@@ -78,21 +72,13 @@ class TorchEngine:
         return log_probabilities
 
     @torch.inference_mode()
-    def hidden(self, state: DecoderState, tokens: Tensor) -> Tensor:
-        """Like `step`, but returns the input of the output layer. (rows, d_model)"""
-        return self._decoder(state, tokens)
-
-    @torch.inference_mode()
-    def output_of(self, ids: Tensor) -> PackedLinear:
-        """The output layer for these target ids only."""
-        return PackedLinear([self._output_layer], self._dtype, rows=ids)
-
-    @torch.inference_mode()
     def select(self, state: DecoderState, rows: Tensor) -> None:
         self._decoder.select(state, rows)
 
     @torch.inference_mode()
     def score(self, source: Tensor, target: Tensor) -> Tensor:
+        """The log-probability of each given token. source: (batch, source length) with <eos>; target:
+        (batch, target length + 1) with <bos> and <eos>, padded -> (batch, target length), 0 at padding."""
         pad_id = self._model.config.pad_id
         source, target = source.to(self.device), target.to(self.device)
         read, given = target[:, :-1], target[:, 1:]
@@ -133,6 +119,22 @@ def _log_mean(log_probabilities: list[Tensor]) -> Tensor:
 def without_end(log_probabilities: Tensor, eos_id: int) -> Tensor:
     """Forbids <eos> as the first token: no translation is empty. (rows, vocabulary)"""
     return log_probabilities.index_fill(1, torch.tensor([eos_id], device=log_probabilities.device), -torch.inf)
+
+
+def likeliest(log_probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest values of each row, best first, and their ids; both (rows, count). They are in the `count` blocks
+    with the largest maxima, which are cheap: on CPU `torch.topk` takes up to three times as long."""
+    vocabulary = log_probabilities.size(1)
+    blocks = vocabulary // BLOCK
+    if blocks <= 2 * count:
+        return log_probabilities.topk(count)
+    maxima = log_probabilities[:, : blocks * BLOCK].unflatten(1, (blocks, BLOCK)).amax(dim=-1)  # (rows, blocks)
+    within = torch.arange(BLOCK, device=maxima.device)
+    ids = (maxima.topk(count)[1][:, :, None] * BLOCK + within).flatten(1)  # (rows, count * BLOCK)
+    rest = torch.arange(blocks * BLOCK, vocabulary, device=maxima.device).expand(len(ids), -1)
+    ids = torch.cat([ids, rest], dim=1)
+    values, places = log_probabilities.gather(1, ids).topk(count)
+    return values, ids.gather(1, places)
 
 
 def padded(sequences: Sequence[Sequence[int]], pad_id: int, multiple: int = 1) -> Tensor:

@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, read, rows_to_keep, without_end
+from headway.decoding.engine import Engine, likeliest, read, rows_to_keep, without_end
 from headway.decoding.options import Sampling
 from headway.decoding.searcher import Hypothesis
-from headway.kernels.likeliest import likeliest
 
 
 def greedy(

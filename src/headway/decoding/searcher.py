@@ -1,13 +1,19 @@
-"""The protocol by which a translator uses search, headway's own or another program's, and a translation as ids."""
+"""The protocol by which a translator uses search, and what all searchers share: a translation as ids, its rank, and
+batches of similar length, so that little of a batch is padding."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, TypeVar
 
 from headway.decoding.options import SearchOptions
 from headway.decoding.phrases import RequiredPhrases
 
 Stopped = Literal["eos", "max_length"]
+Item = TypeVar("Item")
+Lengths = tuple[int, ...]
+"""The lengths of an item's sequences, such as source and target."""
+TOKENS_PER_BATCH = 4096
+"""Maximum number of padded source tokens in a batch of a search."""
 
 
 @dataclass
@@ -23,11 +29,23 @@ class Hypothesis:
 class Searcher(Protocol):
     """Finds the translations of many sources, as ids. Sources are neither empty nor too long, and have no <eos>."""
 
+    takes_phrases: bool
+    """Whether its translations can be made to have required phrases."""
+
     def search(
-        self, sources: Sequence[list[int]], options: SearchOptions, caps: Sequence[int], prefixes: Sequence[list[int]]
+        self,
+        sources: Sequence[list[int]],
+        options: SearchOptions,
+        caps: Sequence[int],
+        prefixes: Sequence[list[int]],
+        required: RequiredPhrases | None = None,
     ) -> list[list[Hypothesis]]:
-        """The `n_best` hypotheses of each source, best first. caps: the maximum number of tokens in each translation;
-        prefixes: the ids that each begins with. Raises UserError for an option that it doesn't support."""
+        """The `n_best` hypotheses of each source, best first. Raises UserError for an option that it doesn't support.
+
+        caps: the maximum number of tokens in each translation; prefixes: the ids that each begins with. required:
+        at least one phrase for each source; the beam has a place for each number of phrases, even if `options` make it
+        narrower. If a cap leaves no room for the phrases, they are left out.
+        """
         ...
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
@@ -35,18 +53,51 @@ class Searcher(Protocol):
         ...
 
 
-@runtime_checkable
-class PhraseSearcher(Searcher, Protocol):
-    """A `Searcher` for translations with required phrases."""
+def length_penalty(length: int, alpha: float) -> float:
+    """lp(Y) = ((5 + |Y|) / 6) ** alpha, GNMT's (Wu et al., 2016, equation 14): a hypothesis is ranked by its score
+    divided by this. |Y| counts <eos>."""
+    return ((5.0 + length) / 6.0) ** alpha
 
-    def search_with_phrases(
-        self,
-        sources: Sequence[list[int]],
-        options: SearchOptions,
-        caps: Sequence[int],
-        prefixes: Sequence[list[int]],
-        required: RequiredPhrases,
-    ) -> list[list[Hypothesis]]:
-        """Like `search`; each source has at least one phrase. The beam has a place for each number of phrases, even if
-        `options` make it narrower. If a cap leaves no room for the phrases, they are left out."""
-        ...
+
+def normalized_score(hypothesis: Hypothesis, alpha: float) -> float:
+    """The score divided by the length penalty."""
+    return hypothesis.score / length_penalty(len(hypothesis.ids) + 1, alpha)
+
+
+def ranked(finished: Iterable[Hypothesis], beam_size: int, alpha: float) -> list[Hypothesis]:
+    """The `beam_size` likeliest, best first by their normalised scores. CTranslate2 knows no others."""
+    likeliest = sorted(finished, key=lambda one: one.score, reverse=True)[:beam_size]
+    return sorted(likeliest, key=lambda one: normalized_score(one, alpha), reverse=True)
+
+
+def batches_by_length(
+    items: Iterable[Item],
+    lengths_of: Callable[[Item], Lengths],
+    fits: Callable[[int, Lengths], bool],
+    *,
+    longest_first: bool = False,
+) -> list[list[Item]]:
+    """All items, sorted by their lengths, in batches of as many as fit. fits: whether so many items, padded to these
+    lengths, may be in one batch; an item alone always may."""
+    batches: list[list[Item]] = []
+    padded: Lengths = ()
+    for item in sorted(items, key=lengths_of, reverse=longest_first):
+        lengths = lengths_of(item)
+        together = tuple(map(max, padded, lengths))
+        if batches and fits(len(batches[-1]) + 1, together):
+            batches[-1].append(item)
+            padded = together
+        else:
+            batches.append([item])
+            padded = lengths
+    return batches
+
+
+def search_batches(numbers: Sequence[int], length_of: Callable[[int], int], most: int) -> list[list[int]]:
+    """The numbers in batches of similar length, at most `most` in each, longest first. Lengths don't count <eos>."""
+    return batches_by_length(
+        numbers,
+        lambda i: (length_of(i) + 1,),
+        lambda count, longest: count <= most and count * longest[0] <= TOKENS_PER_BATCH,
+        longest_first=True,
+    )

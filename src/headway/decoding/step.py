@@ -1,24 +1,33 @@
-"""One position through the decoder, with a cache of the earlier ones: a step of search.
+"""One position through the decoder, with a cache of the earlier ones: a step of search, and the packed linear layers
+that it consists of.
 
 Gives the same numbers as `Transformer.decode` for the last position, in few and large operations (docs/tried.md): one
 product makes queries, keys and values, the queries' weights contain 1 / sqrt(d_k), and the hypotheses of a sentence are
 queries of one attention to its memory, which is never copied for a beam. Attention of one query to its own past is sums
 of elementwise products, which take half the time of torch's fused kernel. On CPU attention to the memory is in fp32
 even with bf16 weights: products of so few rows take half as long as in bf16.
+
+On CPU torch's own linear layers rearrange the weights in each call, and multiply fp32 with MKL, which is slow on
+processors that aren't Intel's. oneDNN, a part of torch, takes packed weights: 2.3 times the speed in fp32 on an AMD
+EPYC, and twice in bf16 with few rows (docs/tried.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
-from headway.kernels.linear import PackedLinear, packed
+from headway.kernels.dropout import Dropout
 from headway.model import ScaledDotProductAttention, Transformer
 from headway.model.layers import DecoderLayer
+
+Module = TypeVar("Module", bound=nn.Module)
 
 GROWTH = 8
 """Positions that a cache has room for at first, and those that it grows by, at least."""
@@ -34,16 +43,13 @@ class DecoderState:
     """For each layer (sentences, heads, source length, d_head), source length innermost: in either order the product
     of one row with short matrices is fastest."""
     memory_mask: Tensor
-    """Is added to scores: 0 where a place may be read, a very negative number at padding.
-    (sentences, 1, 1, source length)"""
+    """Is added to scores: 0, or a very negative number at padding. (sentences, 1, 1, source length)"""
     cache: Tensor
     """Keys and values of the positions so far: (rows, layers, 2, capacity, d_model). A row lies together, because rows
     are selected; the capacity grows when it is full."""
     width: int = 1
     length: int = 0
     """Positions that every row has read."""
-    forbidden: Tensor | None = None
-    """Is added to logits, with a shortlist: 0 for a sentence's tokens, -inf for others. (sentences, 1, tokens)"""
 
 
 class DecoderStep:
@@ -88,7 +94,6 @@ class DecoderStep:
             state.memory_keys = [keys[sentences] for keys in state.memory_keys]
             state.memory_values = [values[sentences] for values in state.memory_values]
             state.memory_mask = state.memory_mask[sentences]
-            state.forbidden = None if state.forbidden is None else state.forbidden[sentences]
         state.cache, state.width = state.cache.index_select(0, rows.flatten()), rows.size(1)
 
 
@@ -146,3 +151,60 @@ class _Layer:
         for sublayer, norm in zip((attend_to_self, attend_to_memory, feed_forward), self._norms, strict=True):
             x = x + sublayer(norm(x)) if self._norm_first else norm(x + sublayer(x))
         return x
+
+
+class PackedLinear(nn.Module):
+    """x W^T + b of one linear layer, or of several with the same input, their outputs one after the other. The weights
+    are those of this moment. Packed weights can't be copied or moved."""
+
+    def __init__(self, layers: Sequence[nn.Module], dtype: torch.dtype, scale: float = 1.0) -> None:
+        """`scale` is a factor of the first layer's outputs."""
+        super().__init__()
+        weights, biases = zip(*map(_weight_and_bias, layers), strict=True)
+        weight, bias = (
+            None if tensors[0] is None else torch.cat([tensors[0] * scale, *tensors[1:]]).detach().to(dtype)
+            for tensors in (weights, biases)
+        )
+        assert weight is not None
+        self._bias: Tensor | None = bias
+        self._packed = _can_be_packed(weight)
+        self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self._packed else weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., d_in) -> (..., d_out)"""
+        if not self._packed:
+            return F.linear(x, self._weight, self._bias)
+        return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
+
+
+@torch.no_grad()
+def _weight_and_bias(layer: nn.Module) -> tuple[Tensor, Tensor | None]:
+    """The weight and bias of a linear layer. A module in its place, such as a layer with an adapter, is evaluated: its
+    output at 0 is the bias, and those at the unit vectors are the columns of the weight."""
+    if type(layer) is nn.Linear:
+        return layer.weight, layer.bias
+    inner = next(module for module in layer.modules() if isinstance(module, nn.Linear))
+    unit = torch.eye(inner.in_features, dtype=inner.weight.dtype, device=inner.weight.device)
+    copied = copy.deepcopy(layer).eval()
+    bias = copied(torch.zeros_like(unit[:1]))
+    return (copied(unit) - bias).T, bias[0]
+
+
+def _can_be_packed(weight: Tensor) -> bool:
+    has_onednn = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    if weight.device.type != "cpu" or not has_onednn:
+        return False
+    bf16 = weight.dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return weight.dtype == torch.float32 or bf16
+
+
+def packed(module: Module, dtype: torch.dtype) -> Module:
+    """A copy of the module in `dtype` for using it: without dropout, and with its linear layers packed."""
+    copied = copy.deepcopy(module).to(dtype).eval()
+    for parent in list(copied.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) is nn.Linear:
+                setattr(parent, name, PackedLinear([child], dtype))
+            elif isinstance(child, Dropout):
+                setattr(parent, name, nn.Identity())
+    return copied

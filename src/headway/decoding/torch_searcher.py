@@ -13,15 +13,13 @@ import torch
 from torch import Tensor
 
 from headway.decoding.beam import BeamWatch, beam_search
-from headway.decoding.by_length import search_batches
 from headway.decoding.constrained_beams import ConstrainedBeams
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, TorchEngine, padded
+from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine, padded
 from headway.decoding.greedy_search import greedy, sample
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.phrases import RequiredPhrases
-from headway.decoding.searcher import Hypothesis
-from headway.decoding.shortlist import ShortlistEngine
+from headway.decoding.searcher import Hypothesis, search_batches
 from headway.devices import return_freed_memory
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
@@ -30,10 +28,6 @@ LENGTHS = 4
 """Sources are padded to a multiple of this length: oneDNN compiles its products for each shape, and keeps them."""
 GROWTH = 192 * 2**20
 """Bytes that a process may grow by before `FreedMemory` returns free memory to the system."""
-
-Allowed = Callable[[np.ndarray], np.ndarray]
-"""Tells for each target id whether a translation may have it: source ids (sentences, length), padded -> bool
-(sentences, target vocabulary)."""
 
 
 class FreedMemory:
@@ -62,31 +56,23 @@ class _Work(NamedTuple):
         sources, caps = [self.sources[i] for i in batch], [self.caps[i] for i in batch]
         return _Work(sources, caps, [self.prefixes[i] for i in batch], self.required and self.required.of(batch))
 
-    def needed(self, allowed: np.ndarray) -> np.ndarray:
-        """The allowed ids and those of prefixes and phrases. (sources, target vocabulary) each"""
-        for row, prefix in zip(allowed, self.prefixes, strict=True):
-            row[prefix] = True
-        for row, phrases in zip(allowed, self.required.phrases if self.required else (), strict=False):
-            row[[id_ for phrase in phrases for id_ in (*phrase.ids, *phrase.initial)]] = True
-        return allowed
+    def constraints(self, options: SearchOptions, count: int = 1) -> Constraints | None:
+        """For `count` rows of each source in succession; None without constraints."""
+        if not any(self.prefixes) and not options.no_repeat_ngram:
+            return None
+        return Constraints([one for one in self.prefixes for _ in range(count)], options.no_repeat_ngram)
 
 
 class TorchSearcher:
     """A `Searcher` over a torch engine."""
 
+    takes_phrases = True
+
     def __init__(
-        self,
-        engine: Engine,
-        pad_id: int,
-        device: torch.device,
-        after_batch: Callable[[], None] = lambda: None,
-        allowed: Allowed | None = None,
+        self, engine: Engine, pad_id: int, device: torch.device, after_batch: Callable[[], None] = lambda: None
     ) -> None:
-        """after_batch: is called after the search of each batch, by any thread. allowed: of a `TorchEngine`, what
-        greedy and beam search may generate; sampling may generate everything."""
-        self._engine, self._pad_id, self._device = engine, pad_id, device
-        self._allowed = allowed
-        self._after_batch = after_batch
+        """after_batch: is called after the search of each batch, by any thread."""
+        self._engine, self._pad_id, self._device, self._after_batch = engine, pad_id, device, after_batch
 
     def search(
         self,
@@ -94,51 +80,24 @@ class TorchSearcher:
         options: SearchOptions,
         caps: Sequence[int],
         prefixes: Sequence[list[int]],
+        required: RequiredPhrases | None = None,
         watch: BeamWatch | None = None,
     ) -> list[list[Hypothesis]]:
-        """`watch` is called with the steps of beam search; it needs a single source."""
-        width = options.n_best if options.sample is not None else options.beam_size
-        return self._search(_Work(sources, caps, prefixes), options, [width] * len(sources), watch)
-
-    def search_with_phrases(
-        self,
-        sources: Sequence[list[int]],
-        options: SearchOptions,
-        caps: Sequence[int],
-        prefixes: Sequence[list[int]],
-        required: RequiredPhrases,
-    ) -> list[list[Hypothesis]]:
+        """`watch` is called with the steps of beam search; it needs a single source. On CPU each core has batches of
+        its own: the operations of a step are too small to be shared."""
         work = _Work(sources, caps, prefixes, required)
-        found = self._search(work, options, [max(options.beam_size, len(one) + 1) for one in required.phrases])
-        left = [i for i, hypotheses in enumerate(found) if not hypotheses]
-        rest = work.of(left)
-        for i, hypotheses in zip(left, self.search(rest.sources, options, rest.caps, rest.prefixes), strict=True):
-            found[i] = hypotheses
-        return found
-
-    def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
-        engine = self._engine
-        scores: dict[int, float] = {}
-        lengths = [len(source) + len(target) for source, target in zip(sources, targets, strict=True)]
-        for batch in search_batches(range(len(sources)), lengths.__getitem__, SENTENCES_PER_BATCH):
-            source = padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
-            target = padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
-            scores.update(zip(batch, engine.score(source, target).sum(dim=1).tolist(), strict=True))
-        return [scores[i] for i in range(len(sources))]
-
-    def _search(
-        self, work: _Work, options: SearchOptions, widths: Sequence[int], watch: BeamWatch | None = None
-    ) -> list[list[Hypothesis]]:
-        """widths: hypotheses of each source. On CPU each core has batches of its own: the operations of a step are too
-        small to be shared."""
+        width = options.beam_size if options.sample is None else options.n_best
+        widths = [width] * len(sources)  # hypotheses of each source
+        if required is not None:
+            widths = [max(width, len(phrases) + 1) for phrases in required.phrases]
         batches: list[list[int]] = []
         for width in sorted(set(widths)):
             alike = [i for i, other in enumerate(widths) if other == width]
             most = min(ROWS_PER_BATCH // width, SENTENCES_PER_BATCH)
-            batches += search_batches(alike, lambda i: len(work.sources[i]), most)
+            batches += search_batches(alike, lambda i: len(sources[i]), most)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
-            wide = options if work.required is None else options.model_copy(update={"beam_size": widths[batch[0]]})
+            wide = options if required is None else options.model_copy(update={"beam_size": widths[batch[0]]})
             hypotheses = self._search_batch(work.of(batch), wide, watch)
             self._after_batch()
             return hypotheses
@@ -154,38 +113,42 @@ class TorchSearcher:
             finally:
                 torch.set_num_threads(cores)  # the workers' setting is in part that of the whole process
         found = dict(zip(chain(*batches), chain(*results), strict=True))
-        return [found[i] for i in range(len(widths))]
+        if required is not None:
+            left = [i for i, hypotheses in found.items() if not hypotheses]  # no room for their phrases
+            rest = work.of(left)
+            found.update(zip(left, self.search(rest.sources, options, rest.caps, rest.prefixes), strict=True))
+        return [found[i] for i in range(len(sources))]
+
+    def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
+        engine, scores = self._engine, dict[int, float]()
+        assert isinstance(engine, (TorchEngine, EnsembleEngine))  # others only search
+        lengths = [len(source) + len(target) for source, target in zip(sources, targets, strict=True)]
+        for batch in search_batches(range(len(sources)), lengths.__getitem__, SENTENCES_PER_BATCH):
+            source = padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
+            target = padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
+            scores.update(zip(batch, engine.score(source, target).sum(dim=1).tolist(), strict=True))
+        return [scores[i] for i in range(len(sources))]
 
     def _search_batch(self, work: _Work, options: SearchOptions, watch: BeamWatch | None) -> list[list[Hypothesis]]:
-        engine, shortlist = self._engine, None
-        on_cpu = padded([[*source, engine.eos_id] for source in work.sources], self._pad_id, LENGTHS)
-        rows = on_cpu.to(self._device)  # (batch, source length)
+        engine = self._engine
+        rows = padded([[*source, engine.eos_id] for source in work.sources], self._pad_id, LENGTHS).to(self._device)
         if options.sample is not None:
             return self._sample(rows, work, options, options.sample)
-        if self._allowed is not None and watch is None:
-            assert isinstance(engine, TorchEngine)
-            engine = shortlist = ShortlistEngine(engine, work.needed(self._allowed(on_cpu.numpy())))
-            prefixes = [shortlist.places(prefix) for prefix in work.prefixes]
-            work = work._replace(prefixes=prefixes, required=work.required and shortlist.required(work.required))
-        constraints = Constraints.of(work.prefixes, options)
+        constraints = work.constraints(options)
         if options.beam_size == 1:
-            found = [[hypothesis] for hypothesis in greedy(engine, rows, work.caps, constraints)]
-        else:
-            beams = work.required and ConstrainedBeams.start(engine.bos_id, engine.eos_id, work.required, work.caps)
-            found = beam_search(
-                engine,
-                rows,
-                work.caps,
-                beam_size=options.beam_size,
-                n_best=options.n_best,
-                alpha=options.length_penalty,
-                constraints=constraints,
-                beams=beams,
-                watch=watch,
-            )
-        if shortlist is not None:
-            shortlist.restore(found)
-        return found
+            return [[hypothesis] for hypothesis in greedy(engine, rows, work.caps, constraints)]
+        beams = work.required and ConstrainedBeams.start(engine.bos_id, engine.eos_id, work.required, work.caps)
+        return beam_search(
+            engine,
+            rows,
+            work.caps,
+            beam_size=options.beam_size,
+            n_best=options.n_best,
+            alpha=options.length_penalty,
+            constraints=constraints,
+            beams=beams,
+            watch=watch,
+        )
 
     def _sample(self, rows: Tensor, work: _Work, options: SearchOptions, sampling: Sampling) -> list[list[Hypothesis]]:
         """rows: the sources, (batch, source length). Each sample has its own generator, seeded by the source's ids:
@@ -197,7 +160,7 @@ class TorchSearcher:
             [cap for cap in work.caps for _ in range(count)],
             sampling,
             [np.random.default_rng([sampling.seed, number, *one]) for one in work.sources for number in range(count)],
-            Constraints.of([one for one in work.prefixes for _ in range(count)], options),
+            work.constraints(options, count),
         )
         of_source = (drawn[start : start + count] for start in range(0, len(drawn), count))
         return [sorted(some, key=lambda one: -one.score) for some in of_source]

@@ -69,8 +69,7 @@ _CLOSING = regex.compile(r"(?<=\S)\s++\#{2,6}\s*+\Z")
 
 
 def marker_length(block: str, language: str) -> int:
-    """Length in characters of the list markers at the beginning of a block, with the white space around them; 0 without
-    any. A date is not a marker."""
+    """Characters of the list markers at the beginning of a block, with their white space. A date is no marker."""
     end, is_ordinal = 0, read_code(language).language in ORDINAL_DOT
     while match := _MARKER.match(block, end) or (None if is_ordinal else _TIGHT.match(block, end)):
         rest = edges(block[end:])[1]

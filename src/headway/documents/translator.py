@@ -47,8 +47,7 @@ def translate_documents(
     glossary: Glossary | None = None,
     **search: Any,
 ) -> list[TranslatedDocument]:
-    """`translate_document` for many texts at once; sentences of different texts share batches. search: options of
-    `SearchOptions`."""
+    """`translate_document` for many texts, whose sentences share batches. search: options of `SearchOptions`."""
     if format not in get_args(TextFormat):
         raise UserError(f"format {format!r} is unknown; there are {' and '.join(get_args(TextFormat))}")
     width = translator.search_options(**search).beam_size

@@ -30,8 +30,7 @@ rect { fill: #eef2f7 } .now rect { fill: #1d5fbf } .now text { fill: #ffffff } p
 
 
 def animated_picture(source: Sequence[str], target: Sequence[str], weights: NDArray) -> str:
-    """The text of an SVG file. source and target: names for the columns and rows of weights (target, source); the
-    width of a line is its weight."""
+    """An SVG file. source and target: names of the columns and rows of weights, (target, source), the lines' widths."""
     places = [_places(words) for words in (source, target)]
     width = max(right for *_, (_, right) in places)
     shift = [(width - words[-1][1]) / 2 + MARGIN for words in places]

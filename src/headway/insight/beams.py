@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from headway.decoding import Hypothesis
-from headway.decoding.ranking import length_penalty
+from headway.decoding.searcher import length_penalty
 
 if TYPE_CHECKING:
     from headway.decoding import BeamStep

@@ -113,13 +113,6 @@ class RecomputingEngine:
         kept = rows.flatten()
         state.memory, state.memory_mask, state.tokens = state.memory[kept], state.memory_mask[kept], state.tokens[kept]
 
-    @torch.inference_mode()
-    def score(self, source: Tensor, target: Tensor) -> Tensor:
-        log_probabilities = prefix_logits(self._model, source, target[:, :-1]).float().log_softmax(dim=-1)
-        given = target[:, 1:]
-        scores = log_probabilities.gather(2, given[:, :, None])[:, :, 0]  # (batch, target length)
-        return scores.masked_fill(given == self._model.config.pad_id, 0.0)
-
 
 @torch.inference_mode()
 def prefix_logits(model: Transformer, source: Tensor, target: Tensor) -> Tensor:

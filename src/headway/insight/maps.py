@@ -121,8 +121,7 @@ def word_groups(pieces: Sequence[str]) -> list[list[int]]:
 
 
 def token_names(pieces: Sequence[str]) -> list[str]:
-    """Names of tokens in pictures and in the page: without the sign of a space; a dot begins the continuation of a
-    word."""
+    """Names of tokens in pictures and in the page: without the sign of a space, a dot before the rest of a word."""
     goes_on = {place for group in word_groups(pieces) for place in group[1:] if pieces[place] != "</s>"}  # Marian's end
     return [f"·{piece}" if place in goes_on else piece.removeprefix("▁") or "▁" for place, piece in enumerate(pieces)]
 

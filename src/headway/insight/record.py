@@ -151,9 +151,8 @@ class TranslationRecord:
 
     @property
     def attention(self) -> dict[AttentionKind, Floats]:
-        """The attention weights of each kind that the model has: (layers, heads, query, key). Row i of `cross` and
-        `decoder` belongs to the step that produces token i of the target. The keys of `decoder` are <sos> and the
-        target without its last token."""
+        """The attention weights of each kind that the model has, (layers, heads, query, key). Row i of `cross` and
+        `decoder` is the step that gives token i of the target; keys of `decoder` are <sos> and the tokens before."""
         return self.maps.attention
 
     @cached_property

@@ -1,5 +1,4 @@
-"""Edits of a model or of its source, and their effect on a translation. `editing` edits the model; the text is edited
-here."""
+"""Edits of a model or of its source, and their effect on a translation. `editing` edits the model, this the text."""
 
 import re
 from collections.abc import Iterable

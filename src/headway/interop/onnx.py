@@ -34,8 +34,6 @@ PACKAGES = ("onnx", "onnxruntime", "onnxscript")
 WEIGHTS_FILE = "weights.bin"
 LEAST_SHARED = 1024
 """Bytes of the smallest tensor in the file of weights; a smaller one stays in its graph."""
-LEAST_LENGTH = 8
-"""Minimum of `max_length`: the graphs are traced with sequences of a few pieces."""
 
 ENCODER_INPUTS = {"source": ("rows", "source_length")}
 ENCODER_OUTPUTS = dict.fromkeys(("memory_keys", "memory_values"), ("layers", "rows", "source_length", "d_model"))
@@ -56,8 +54,6 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     config = stored.model.config
     if config.decoder_layers == 0:
         raise UserError("ONNX: a decoder step needs a layer with a cache; model.decoder_layers is 0")
-    if config.max_length < LEAST_LENGTH:
-        raise UserError(f"ONNX: model.max_length is {config.max_length}, a graph needs at least {LEAST_LENGTH}")
     size = sum(parameter.nbytes for parameter in stored.model.parameters())
     with write_directory(output, size) as folder:
         _save_graphs(stored, folder)
@@ -82,7 +78,7 @@ class EncoderGraph(nn.Module):
         -> keys and values, (layers, rows, source length, d_model) each"""
         x = self.embedding(source) + self.positions[: source.size(1)]
         memory = self.encoder(x, padding_mask(source, self.pad_id))
-        keys, values = zip(*(attention.project_memory(memory) for attention in self.attentions), strict=True)
+        keys, values = zip(*((one.key(memory), one.value(memory)) for one in self.attentions), strict=True)
         return torch.stack(keys), torch.stack(values)
 
 
@@ -110,13 +106,15 @@ class DecoderGraph(nn.Module):
         for index, layer in enumerate(self.decoder.layers):
 
             def attend_to_self(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
-                key, value = layer.self_attention.project_memory(y)
-                new_keys.append(torch.cat([keys[index], key], dim=1))
-                new_values.append(torch.cat([values[index], value], dim=1))
-                return layer.self_attention.attend_to(y, new_keys[-1], new_values[-1])[0]
+                attention = layer.self_attention
+                new_keys.append(torch.cat([keys[index], attention.key(y)], dim=1))
+                new_values.append(torch.cat([values[index], attention.value(y)], dim=1))
+                return attention.output(attention.core(attention.query(y), new_keys[-1], new_values[-1])[0])
 
             def attend_to_memory(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
-                return layer.cross_attention.attend_to(y, memory_keys[index], memory_values[index], mask)[0]
+                attention = layer.cross_attention
+                memory = memory_keys[index], memory_values[index]
+                return attention.output(attention.core(attention.query(y), *memory, mask)[0])
 
             x = layer.self_residual(x, attend_to_self)
             x = layer.cross_residual(x, attend_to_memory)

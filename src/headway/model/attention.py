@@ -111,20 +111,7 @@ class MultiHeadAttention(nn.Module):
 
         Returns the output (batch, query, d_model) and, when asked, the weights (batch, heads, query, key).
         """
-        return self._output(self.query(query), self.key(key), self.value(value), mask, return_weights)
-
-    def project_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of a memory, for `attend_to`. (batch, key, d_model) -> the same shape each"""
-        return self.key(memory), self.value(memory)
-
-    def attend_to(
-        self, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
-    ) -> tuple[Tensor, Tensor | None]:
-        """`forward` with keys and values that `project_memory` gave before."""
-        return self._output(self.query(query), keys, values, mask, return_weights)
-
-    def _output(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, return_weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        heads, weights = self.core(queries, keys, values, mask, return_weights=return_weights)
+        heads, weights = self.core(
+            self.query(query), self.key(key), self.value(value), mask, return_weights=return_weights
+        )
         return self.output(heads), weights

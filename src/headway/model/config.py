@@ -140,14 +140,9 @@ class ModelConfig:
         """The named preset with some fields changed; both vocabulary sizes are always among them."""
         if name not in PRESETS:
             raise ValueError(f"preset {name!r} is unknown; there are {', '.join(PRESETS)}")
-        return cls.from_dict({**PRESETS[name], **changes})
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> ModelConfig:
-        """The inverse of `to_dict`; an unknown or missing field is a UserError."""
-        return cls(**fields)
+        return cls(**{**PRESETS[name], **changes})
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields; `core` only where there is one."""
+        """All fields, for `ModelConfig(**fields)`; `core` only where there is one."""
         fields = dataclasses.asdict(self)
         return fields if self.core else {name: value for name, value in fields.items() if name != "core"}

@@ -6,8 +6,7 @@ Shape = tuple[int, ...]
 
 
 def weight_shapes(config: ModelConfig) -> dict[str, Shape]:
-    """The shape of each weight of `Transformer(config)` by its name; one that several modules share goes by its first
-    name."""
+    """The shape of each weight of `Transformer(config)` by its name; a shared one goes by the first of its names."""
     d_model, target = config.d_model, config.target_vocab_size
     shapes: dict[str, Shape] = {"source_embedding.weight": (config.source_vocab_size, d_model)}
     if config.share_embeddings != "all":

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from headway.decoding import BeamStep, Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
+from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
 from headway.insight import BeamTree, Moment, WordOrder, attention_names, find_word_order, record_pass, what_if
 from headway.insight.analyses import Analyses, Request, read_analyses
@@ -132,7 +132,7 @@ class Inspector:
             watched = isinstance(self.searcher, TorchSearcher) and not self.options.sample
             if watched and self.options.beam_size > 1:
                 beam = BeamTree(self.options.beam_size, self.options.length_penalty)
-            [best] = self._search([source], *(() if beam is None else [beam.watch]))
+            [best] = self._search([source], **({} if beam is None else {"watch": beam.watch}))
             target = self._found(best)
             if beam is not None:
                 beam.end(best, self.stored.model.config.eos_id, self.codec.decode)
@@ -256,11 +256,11 @@ class Inspector:
         pieces = self.stored.target_tokenizer.decoded_pieces(hypothesis.ids)
         return Text.of(self.codec.decode(hypothesis.ids), hypothesis.ids, pieces, self.stored.model.config.eos_id)
 
-    def _search(self, sources: Sequence[Text], *watch: Callable[[BeamStep], None]) -> list[Hypothesis]:
-        """The best hypothesis of each source, as `Translator.translate` finds it. watch: for torch's searcher only."""
+    def _search(self, sources: Sequence[Text], **watch: Any) -> list[Hypothesis]:
+        """The best hypothesis of each source, as `Translator.translate` finds it. watch: of `TorchSearcher.search`."""
         caps = [self.codec.length_cap(len(one.tokens) - 1, 0, self.options.max_length) for one in sources]
         work = [one.ids[:-1] for one in sources], self.options, caps, [[] for _ in sources]
-        return [best for best, *_ in self.searcher.search(*work, *watch)]
+        return [best for best, *_ in self.searcher.search(*work, **watch)]
 
     @torch.inference_mode()
     def _tried(self, source: Text, target: Text, score: float | None = None) -> what_if.Tried:

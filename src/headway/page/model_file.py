@@ -33,8 +33,7 @@ PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 
 def model_file(about: dict[str, Any], weights: dict[str, NDArray[np.float32]], precision: Precision) -> bytes:
-    """The bytes of the file. about: the header beside the tensors. Raises UserError for a weight too large for
-    float16."""
+    """The file's bytes. about: the header beside the tensors. Raises UserError for a weight too large for float16."""
     data, tensors = bytearray(), []
 
     def put(array: NDArray[Any]) -> int:

@@ -114,8 +114,7 @@ def inline(element: str, text: str) -> str:
 
 
 def grouped(arrays: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The entries of a document's arrays in groups that load together: each layer, each analysis, the logits, and the
-    rest."""
+    """The entries of a document's arrays in groups that load together: each layer, each analysis, logits, the rest."""
     groups: dict[str, dict[str, Any]] = {}
     for name, entry in arrays.items():
         found = re.match(r"(?:history\.\d+|analyses\.\w+|(?:encoder|decoder)\.layers\.\d+)(?=\.)|logits$", name)
@@ -135,8 +134,7 @@ def digest(text: str) -> str:
 
 
 def joined(modules: Mapping[str, str], entry: str) -> str:
-    """One script that runs `entry` and the modules that it needs, each once. modules: their texts by name, which may be
-    a path. Raises ValueError."""
+    """One script that runs `entry` and what it needs, each module once. modules: texts by name. Raises ValueError."""
     order = needed(modules, entry)
     numbers = {name: f"module{number}" for number, name in enumerate(order)}
     return "\n".join(['"use strict";', *(_as_function(name, modules[name], numbers) for name in order)])

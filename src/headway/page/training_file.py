@@ -1,6 +1,5 @@
 """training.json in a run directory: one validation pair at moments of the training (docs/record.md)."""
 
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,8 @@ def training_of(model: Path) -> dict[str, Any] | None:
 def read_training(run: Path) -> dict[str, Any] | None:
     """The file of a run directory; None if there is none. Raises UserError."""
     file = run / TRAINING_FILE
-    return _parsed(file, file.stat().st_mtime_ns) if file.exists() else None
-
-
-@lru_cache(maxsize=4)
-def _parsed(file: Path, modified: int) -> dict[str, Any]:
-    """The file as it is since it was modified. Raises UserError."""
+    if not file.exists():
+        return None
     document = parse_json(read_plain(file, LARGEST), file)
     check_version(document.get("format_version"), FORMAT_VERSION, file)
     if document.get("format") != FORMAT or not isinstance(document.get("moments"), list):

@@ -1,5 +1,4 @@
-"""Admits clients, each known by its key or else its address, within limits by minute, hour and day, and on requests
-at once."""
+"""Admits clients, each known by its key or address, within limits by minute, hour and day, and on requests at once."""
 
 import hashlib
 import hmac
@@ -115,8 +114,7 @@ class Clients:
 
     @contextmanager
     def working_for(self, client: Client) -> Iterator[None]:
-        """While a request has a place. Raises HTTPException 429 if the client has its share already, 503 if there is
-        none left."""
+        """While a request has a place. Raises HTTPException 429 if the client has its share, 503 if none is left."""
         free = self._most - self.working
         if free <= 0:
             raise busy()

@@ -1,6 +1,5 @@
 """The routes of the server: requests in, answers in LibreTranslate's form out."""
 
-import math
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -10,7 +9,6 @@ from typing import Any
 from babel import Locale, UnknownLocaleError
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
@@ -22,18 +20,15 @@ from headway.errors import UserError
 from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
 from headway.languages import english_name, is_language, read_code
-from headway.serving import schemas
+from headway.serving import schemas, units
 from headway.serving.admission import Client, Clients
 from headway.serving.batcher import QueueFullError
-from headway.serving.guard import Guard, Watch, error_response
+from headway.serving.guard import Guard, Watch
 from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.requests import Fields, fields
-from headway.serving.service import ALIGNED, AUTO, DETECTED, Service, links_of, record
+from headway.serving.service import AUTO, Service, links_of, record
 from headway.serving.settings import Settings
 from headway.text.detection import Detected
-
-UNITS_OF_ORDER = 4  # a record, each other translation in it and each other analysis count as one
-UNITS_OF_ANALYSES = {"faithfulness": 4, "head_importance": 16}
 
 
 def make_app(service: Service) -> ASGIApp:
@@ -54,7 +49,7 @@ def make_app(service: Service) -> ASGIApp:
     paths = [path for route in app.routes if (path := getattr(route, "path", None))]
     guarded: ASGIApp = Guard(app, service.settings, service.metrics, clients)
     if service.settings.allowed_origins:
-        guarded = _Cors(
+        guarded = CORSMiddleware(
             guarded,
             allow_origins=service.settings.allowed_origins,
             allow_methods=["GET", "POST"],
@@ -78,7 +73,7 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
             texts = _texts("q", wanted.q, settings)
             chosen, detected = await service.choose(wanted, texts, client.name)
             asked = list(zip(texts, chosen, strict=True))
-            clients.charge(client, service.units(wanted, asked), paid=1)
+            clients.charge(client, units.of_translation(wanted, asked), paid=1)
             found = await service.translate(wanted, asked, client.name)
         answer: dict[str, Any] = {"translatedText": [one.texts[0] for one in found]}
         if detected is not None:
@@ -99,7 +94,7 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
         """Possible languages of a text, or of a list together, among those of the models, most likely first."""
         async with admitted(request, schemas.DetectRequest, clients) as (wanted, client):
             texts = _texts("q", wanted.q, settings)
-            clients.charge(client, max(1, math.ceil(sum(map(len, texts)) / DETECTED)), paid=1)
+            clients.charge(client, units.of_detection(texts), paid=1)
             found = await service.detect_among_all(texts, client.name)
         likely = [one for one in found if one.confidence] or [Detected(pairs.first.source, 0.0)]
         return JSONResponse([vars(one) for one in likely])
@@ -118,8 +113,7 @@ def _add_insight(app: FastAPI, service: Service, clients: Clients) -> None:
         async with admitted(request, schemas.InspectRequest, clients) as (wanted, client):
             if not settings.inspecting:
                 raise HTTPException(404, "this server doesn't inspect: see --no-inspect")
-            units = 1 + len(wanted.cases) + sum(map(_units, wanted.analyses)) + UNITS_OF_ORDER * wanted.order
-            clients.charge(client, units, paid=1)
+            clients.charge(client, units.of_record(wanted), paid=1)
             texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
             options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
             options |= {"edits": read_edits(wanted.edits), "cases": [read_edits(case) for case in wanted.cases]}
@@ -139,11 +133,7 @@ def _add_insight(app: FastAPI, service: Service, clients: Clients) -> None:
             if type(wanted.q) is not type(wanted.translation) or len(texts) != len(translations):
                 raise UserError("translation: one for each text of q is needed")
             chosen, _ = await service.choose(wanted, texts, client.name)
-            units = [
-                math.ceil(max(1, len(one) + len(other)) / ALIGNED)
-                for one, other in zip(texts, translations, strict=True)
-            ]
-            clients.charge(client, sum(units), paid=1)
+            clients.charge(client, units.of_alignment(texts, translations), paid=1)
             pairs_of_texts = list(zip(chosen, texts, translations, strict=True))
             links = await service.aligning.call(client.name, links_of, pairs_of_texts)
         return JSONResponse({"links": links[0] if isinstance(wanted.q, str) else links})
@@ -249,11 +239,6 @@ def _named(code: str, locale: Locale | None = None) -> dict[str, str]:
     return {"code": code, "name": name or english_name(code)}
 
 
-def _units(analysis: Any) -> int:
-    kind = analysis.get("kind") if isinstance(analysis, dict) else analysis
-    return UNITS_OF_ANALYSES.get(str(kind), 1)
-
-
 def _with_pairs(analysis: Any, pair: LanguagePair) -> Any:
     """The request for an analysis; that of the heads gets the model's validation pairs. Raises UserError."""
     if analysis not in ("head_importance", {"kind": "head_importance"}):
@@ -277,14 +262,3 @@ def _texts(name: str, given: str | list[str], settings: Settings) -> list[str]:
 async def _leave_to_guard(_: Request, error: Exception) -> Response:
     """Keeps layers of the framework from giving answers of their own."""
     raise error
-
-
-class _Cors(CORSMiddleware):
-    """Refuses pages of other origins in JSON, too."""
-
-    def preflight_response(self, request_headers: Headers) -> Response:
-        answer = super().preflight_response(request_headers)
-        if answer.status_code < 400:
-            return answer
-        headers = {name: value for name, value in answer.headers.items() if not name.startswith("content-")}
-        return error_response(HTTPException(answer.status_code, bytes(answer.body).decode(), headers))

@@ -213,8 +213,7 @@ class Batcher(Generic[Group, Answer]):
             call.add_done_callback(self._finish)
 
     def _eligible(self) -> list[_Item[Group, Answer]]:
-        """The sentences that may go to a worker. While several clients ask, the last idle worker is for others than the
-        client that has the rest of them."""
+        """The sentences that may go to a worker. The last idle one isn't for the client that has all the others."""
         now, busy = asyncio.get_running_loop().time(), set[int]()
         for name, client in list(self._clients.items()):
             if client.asked > now - RECENT:
@@ -227,8 +226,7 @@ class Batcher(Generic[Group, Answer]):
         return [item for item in self._items.values() if id(item.client) not in busy]
 
     def _take(self, waiting: Sequence[_Item[Group, Answer]]) -> list[_Item[Group, Answer]]:
-        """The next batch: the sentence whose turn it is, and those of its group of similar length. Others get their
-        places."""
+        """The next batch: the sentence whose turn it is, and those of its group of similar length."""
         head = min(waiting, key=lambda one: (one.client.served, one.turn))
         self._turn, self._served = max(self._turn, head.turn[0]), max(self._served, head.client.served)
         idle = self._workers - len(self._started)

@@ -142,8 +142,9 @@ class Guard:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic in a library in Rust is no Exception
-            answer = error_response(_http_error(error, scope["state"]["request_id"]))
+            fault = _http_error(error, scope["state"]["request_id"])
             if not has_begun:
+                answer = JSONResponse({"error": fault.detail}, fault.status_code, fault.headers)
                 await answer(scope, receive, send_once)
 
     def _check(self, scope: Scope) -> None:
@@ -210,11 +211,6 @@ class Guard:
                 task.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await working
-
-
-def error_response(error: HTTPException) -> JSONResponse:
-    """An error in LibreTranslate's form: `{"error": "..."}` and a status."""
-    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 def _http_error(error: BaseException, request_id: str) -> HTTPException:

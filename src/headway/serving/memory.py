@@ -1,9 +1,8 @@
 """An estimate of the memory that a server may take, and the refusal to start where not even its models fit."""
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
-from headway.decoding.by_length import TOKENS_PER_BATCH
+from headway.decoding.searcher import TOKENS_PER_BATCH
 from headway.devices import EngineName, has_torch
 from headway.errors import UserError
 from headway.model.config import ModelConfig
@@ -18,15 +17,9 @@ SCORED = 2**25  # logits of given translations, and what is made of them at the 
 LIBRARIES, TORCH_LIBRARIES = 250e6, 350e6  # bytes of Python and all that is imported, and of torch with its kernels
 
 
-class Copies(NamedTuple):
-    """Factors by which an engine takes more memory than its arrays, as was measured: a step of search makes copies, and
-    the heap has gaps, because caches grow."""
-
-    cache: float
-    logits: float
-
-
-COPIES: dict[EngineName, Copies] = {"ctranslate2": Copies(1.5, 3), "torch": Copies(4.5, 6)}
+COPIES: dict[EngineName, tuple[float, float]] = {"ctranslate2": (1.5, 3), "torch": (4.5, 6)}
+"""Factors by which an engine takes more memory than its caches and its logits, as was measured: a step of search makes
+copies, and the heap has gaps, because caches grow."""
 COPIES_OF_WEIGHTS = 2
 """Copies of the weights for each engine: with CTranslate2 those that align, too; with torch the decoder's step's."""
 
@@ -39,12 +32,12 @@ def batch_memory(config: ModelConfig, engine: EngineName, batch_size: int) -> fl
     sources = TOKENS_PER_BATCH * (2 d_ff + (8 + 2 decoder_layers) d_model), if the beam is small
     logits  = places / (2 OVERHEAD) * target_vocab_size, because each hypothesis counts for at least 2 OVERHEAD places
     """
-    copies = COPIES[engine]
+    of_cache, of_logits = COPIES[engine]
     places = min(2 * WORK_PER_BATCH, batch_size * (WIDEST_BEAM + 1) * config.max_length)
     cache = places * 2 * config.decoder_layers * config.d_model
     sources = TOKENS_PER_BATCH * (2 * config.d_ff + (8 + 2 * config.decoder_layers) * config.d_model)
     logits = places / (2 * OVERHEAD) * config.target_vocab_size
-    return FLOAT * (copies.cache * max(cache, sources) + copies.logits * logits + SCORED)
+    return FLOAT * (of_cache * max(cache, sources) + of_logits * logits + SCORED)
 
 
 def most_memory(models: Sequence[tuple[ModelConfig, int, EngineName]], settings: Settings, workers: int) -> float:
@@ -59,8 +52,7 @@ def most_memory(models: Sequence[tuple[ModelConfig, int, EngineName]], settings:
 
 
 def check_memory(translators: Collection[Translator], settings: Settings, workers: int) -> str:
-    """A line that says how much memory the server may take, and whether it may have as much. Raises UserError if not
-    even the models fit."""
+    """A line on how much memory the server may take, and may have. Raises UserError if not even the models fit."""
     models: list[tuple[ModelConfig, int, EngineName]] = [
         (one.info.config, one.info.num_parameters, one.engine) for one in translators if one.device == "cpu"
     ]

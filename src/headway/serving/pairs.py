@@ -13,6 +13,7 @@ from headway.devices import has_torch
 from headway.errors import UserError
 from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
 from headway.languages import read_code
+from headway.serving.schemas import TranslateRequest
 from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
 from headway.translator import Translator
@@ -43,6 +44,11 @@ class LanguagePair:
         """Whether the model can read the whole text, and it has at most `most` tokens."""
         return self.translator.is_readable(self.prefix + text, most)
 
+    def beam_size(self, wanted: TranslateRequest) -> int:
+        """Hypotheses that are kept of each sentence."""
+        own = self.translator.search_options(beam_size=wanted.beam_size).beam_size
+        return max(own, 1 + wanted.alternatives)
+
     def about(self) -> dict[str, Any]:
         """Facts about the direction for a page, with its possible analyses: none without torch."""
         info, possible = self.translator.info, NAMES if has_torch() else ()
@@ -62,8 +68,7 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
     def __init__(
         self, translators: Iterable[Translator], examples: Mapping[Translator, Sequence[tuple[str, str]]] | None = None
     ) -> None:
-        """examples: validation pairs of a model, with the tags of target languages. Raises UserError if two models have
-        the same direction."""
+        """examples: a model's validation pairs, with tags. Raises UserError if two models have the same direction."""
         for translator in translators:
             source = translator.info.source_language
             prefixes = {tag: f"{language_tag(tag)} " for tag in translator.target_languages}

@@ -3,7 +3,6 @@
 import json
 import re
 from codecs import BOM_UTF8
-from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
@@ -16,10 +15,9 @@ from headway.errors import UserError
 from headway.serving.admission import Client, Clients
 from headway.serving.schemas import FORMS, JSON
 from headway.storage.untrusted import clipped
-from headway.text.characters import HALF_PAIR, is_unicode
+from headway.text.characters import HALF_PAIR
 
 MOST_FIELDS = 100  # of a form
-MOST_LOOKED_AT = 1000  # items of a list in which half of a surrogate pair is looked for
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -53,7 +51,9 @@ async def _body(request: Request) -> dict[str, Any]:
             missing = "" if request.headers.get("content-type") else "Content-Type: is missing; "
             encoding = json.detect_encoding(body)
             fault = f"is {encoding.upper()}; send UTF-8" if encoding != "utf-8" else f"is not JSON ({error})"
-            raise UserError(_half_pair(body) or f"{missing}body: {fault}") from None
+            if re.search("surrogate|hex escape", str(error)):
+                fault = f"{HALF_PAIR} ({error})"
+            raise UserError(f"{missing}body: {fault}") from None
         if not isinstance(document, dict):
             raise UserError("body: must be a JSON object")
         return document
@@ -76,16 +76,3 @@ async def _body(request: Request) -> dict[str, Any]:
 def _media_type(request: Request) -> str:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return JSON if not given or re.fullmatch(r"application/[\w.-]+\+json", given) else given
-
-
-def _half_pair(body: bytes) -> str:
-    """A message that names the field with half of a surrogate pair; empty without one."""
-    if b"\\ud" not in body.lower():
-        return ""
-    with suppress(ValueError, TypeError, RecursionError):
-        for name, value in dict(json.loads(body)).items():
-            for number, one in enumerate(value[:MOST_LOOKED_AT] if isinstance(value, list) else [value], start=1):
-                if not is_unicode(json.dumps([name, one], ensure_ascii=False)):
-                    item = f"item {number} " if isinstance(value, list) else ""
-                    return f"{clipped(ascii(name)[1:-1])}: {item}{HALF_PAIR}"
-    return ""

@@ -32,13 +32,6 @@ def _texts(given: Any) -> Any:
     return given
 
 
-def _few_terms(given: Any) -> Any:
-    count = given.count("\n") if isinstance(given, str) else len(given) if isinstance(given, dict) else 0
-    if count > MOST_TERMS:
-        raise ValueError(f"{count} terms, the limit is {MOST_TERMS}")
-    return given
-
-
 Texts = Annotated[str | list[str], BeforeValidator(_texts)]
 
 
@@ -67,7 +60,7 @@ class TranslateRequest(_Request):
         0, ge=0, lt=WIDEST_BEAM, description="Further translations of each text."
     )
     beam_size: BeamSize | None = Field(None, description="Default: the model's own. headway extension.")
-    glossary: Annotated[dict[str, str] | str | None, BeforeValidator(_few_terms)] = Field(
+    glossary: dict[str, str] | str | None = Field(
         None,
         description="Terms that translations must have: an object of source and target terms, or, as in a form, lines "
         "of a source term, a TAB and a target term. headway extension.",
@@ -81,13 +74,10 @@ class TranslateRequest(_Request):
         """Raises UserError."""
         if not self.glossary:
             return None
-        if isinstance(self.glossary, str):
-            found = Glossary.parse(self.glossary.splitlines(), "glossary")
-        else:
-            found = Glossary.of(self.glossary.items())
-        if len(found.terms) > MOST_TERMS:
-            raise UserError(f"glossary: {len(found.terms)} terms, the limit is {MOST_TERMS}")
-        return found
+        given = self.glossary.splitlines() if isinstance(self.glossary, str) else self.glossary
+        if len(given) > MOST_TERMS:
+            raise UserError(f"glossary: {len(given)} terms, the limit is {MOST_TERMS}")
+        return Glossary.parse(given, "glossary") if isinstance(given, list) else Glossary.of(given.items())
 
 
 class DetectRequest(_Request):

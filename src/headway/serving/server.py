@@ -180,8 +180,7 @@ class MeteredTransport:
         self._transport.write(data)
 
     def has_stalled(self) -> bool:
-        """Whether too little of what was written at the last look has been taken since; to be asked every STALL
-        seconds."""
+        """Whether too little of what was written at the last look, STALL seconds ago, has been taken since."""
         written, taken = self._before
         now = self._written - self._transport.get_write_buffer_size()
         self._before = self._written, now
@@ -251,8 +250,7 @@ class PromptProtocol(H11Protocol):
 
 
 def parse_proxies(names: str) -> list[Network]:
-    """The networks of addresses and networks with commas between them, each also as IPv6 has it; `*`: all. Raises
-    UserError."""
+    """The networks, of names with commas between them, each also as IPv6 has it; `*`: all. Raises UserError."""
     found: list[Network] = []
     for name in filter(None, map(str.strip, names.split(","))):
         try:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -59,9 +58,6 @@ SHORT = 500  # characters of a request that are parsed on the event loop, which 
 ALIGNED_TOKEN = 100  # characters that take as much memory in the cache as the alignment of a token
 MOST_CHARACTERS = 5_000_000  # in the cache: bounds the memory for sentences and translations of any length
 MOST_CALLS, MOST_OF_A_CLIENT = 8, 2  # requests to inspect, or to align, that run or wait; others are refused
-UNIT = 1000  # characters of a text, as often as hypotheses are kept of it, that a client's limits count as one
-LINE = 20  # characters that a line of text, or a tag, counts as besides its own
-DETECTED, ALIGNED = 10_000, 200  # characters to detect, or to align, that count as a unit
 WARMING = "A sentence of a usual length, as many people would write it one day."
 
 
@@ -221,16 +217,6 @@ class Service:
             detected.append(best)
         return chosen, detected
 
-    def units(self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]]) -> int:
-        """The units that a request counts as, in proportion to the work that it may take."""
-        least, end = (MOST_PHRASES_IN_BEAM + 1 if wanted.glossary else 1), "<" if wanted.format == "html" else "\n"
-        works = (
-            max(least, _beam_size(wanted, pair)) * (len(text) + LINE * text.count(end))
-            for text, pair in texts
-            if pair is not None
-        )
-        return max(1, math.ceil(sum(works) / UNIT))
-
     async def translate(
         self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]], client: str
     ) -> list[NBest[str]]:
@@ -248,13 +234,13 @@ class Service:
         def parsed(text: str, pair: LanguagePair | None) -> Document:
             if pair is None:
                 return Document(wanted.format, [text])
-            most = MOST_TOKENS // _beam_size(wanted, pair)
+            most = MOST_TOKENS // pair.beam_size(wanted)
             return parse_document(text, wanted.format, pair.source, partial(pair.is_readable, most=most))
 
         def sentence(asked: SentenceRequest) -> tuple[Search, str]:
             pair = texts[asked.document][1]
             assert pair is not None, "texts without a pair have no sentences"
-            beam = _beam_size(wanted, pair)
+            beam = pair.beam_size(wanted)
             return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
 
         def all_parsed() -> list[Document]:
@@ -269,10 +255,6 @@ class Service:
         most = self.settings.max_sentences // n_best
         others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
         too_many = UserError(f"q: more than {most:,} sentences or words between tags in one request{others}")
-        if wanted.format == "text" and sum(text.count("\n") for text, _ in texts) > most:
-            lines = sum(bool(line.strip()) for text, _ in texts for line in text.split("\n"))
-            if lines > most:  # each has a sentence, unless it has no words
-                raise too_many
         documents = await self._text_work(client, all_parsed, at_once=is_short)
         pending = PendingDocuments(documents, ["" if pair is None else pair.prefix for _, pair in texts])
         found = await self._ask([*map(sentence, pending.wholes)], client)
@@ -350,12 +332,6 @@ class Service:
         self._text_turns[client] = turn
         async with turn:
             return await asyncio.get_running_loop().run_in_executor(self._text_thread, function)
-
-
-def _beam_size(wanted: TranslateRequest, pair: LanguagePair) -> int:
-    """Hypotheses that are kept of each sentence."""
-    own = pair.translator.search_options(beam_size=wanted.beam_size).beam_size
-    return max(own, 1 + wanted.alternatives)
 
 
 def _words(text: str, format_: TextFormat) -> str:

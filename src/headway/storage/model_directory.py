@@ -289,4 +289,4 @@ def _load_shortlist(file: Path, source_vocabulary: int, target_vocabulary: int) 
         table = tables[name]
         if table.size and not least <= table.min() <= table.max() < target_vocabulary:
             raise UserError(f"{file}: {name} has an id that is not in the target vocabulary")
-    return Shortlist(tables["of_token"], tables["always"], target_vocabulary)
+    return Shortlist(tables["of_token"], tables["always"])

@@ -1,4 +1,4 @@
-"""A shortlist: the few target tokens that a translation of a source may have, so that the output layer needs no others.
+"""A shortlist: the few target tokens that a translation of a source may have. CTranslate2 computes no others.
 
 It has the target tokens that each source token becomes most often, by the word translation probabilities of Brown et
 al. (1993), model 1, and the most frequent target tokens for all sources.
@@ -29,17 +29,6 @@ class Shortlist:
     """For each source id the target ids that it becomes most often, filled up with -1. (source vocabulary, count)"""
     always: NDArray[np.int32]
     """The target ids that every translation may have."""
-    target_vocabulary: int
-    """The number of target ids."""
-
-    def allowed(self, source: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Marks the target ids that the translation of each source may have. source: (sentences, length), padded with a
-        control id -> (sentences, target vocabulary)"""
-        allowed = np.zeros((len(source), self.target_vocabulary + 1), dtype=bool)
-        found = self.of_token[source].reshape(len(source), -1)  # -1 is the last column, which is cut off
-        np.put_along_axis(allowed, found, True, axis=1)
-        allowed[:, self.always] = True
-        return allowed[:, :-1]
 
 
 def learn_shortlist(
@@ -72,7 +61,7 @@ def learn_shortlist(
     same = {piece: id_ for id_, piece in enumerate(target.vocabulary)}
     table[:, -1] = [same.get(piece, -1) for piece in source.vocabulary]
     always = np.sort(np.argsort(-frequency, kind="stable")[:ALWAYS])
-    return Shortlist(table, always.astype(np.int32), target.vocab_size)
+    return Shortlist(table, always.astype(np.int32))
 
 
 def _translation_probabilities(

@@ -162,8 +162,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def parse_tokenizer(data: bytes, path: Path) -> Tokenizer:
-    """A tokenizer from the bytes of the file at `path`, which may come from a stranger; its suffix tells the kind.
-    Raises UserError."""
+    """A tokenizer from the bytes of a file, perhaps a stranger's, whose suffix is its kind. Raises UserError."""
     try:
         return SubwordTokenizer(data) if path.name.endswith(SubwordTokenizer.suffix) else WordTokenizer.from_bytes(data)
     except UserError as error:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from headway.data.corpus import CorpusFiles
 from headway.data.prepared import VALID_TEXTS
 from headway.decoding.options import DefaultOptions
-from headway.decoding.ranking import length_penalty
+from headway.decoding.searcher import length_penalty
 from headway.errors import UserError
 from headway.evaluation import evenly, score_margins, score_translations
 from headway.model import ModelConfig

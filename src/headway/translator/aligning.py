@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.decoding.by_length import batches_by_length
+from headway.decoding.searcher import batches_by_length
 from headway.storage.model_info import Aligner
 from headway.translator.reading import Floats, Reader, padded
 
@@ -131,19 +131,14 @@ def _cross_weights(reader: Reader, sources: Ids, targets: Ids) -> Iterator[tuple
     config = reader.config
     if not config.decoder_layers:
         return
-    for batch in _batches(reader, sources, targets):
-        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
-        target = padded([[config.bos_id, *targets[i]] for i in batch], config.pad_id)
-        for number, weights in zip(batch, reader.cross_attention(source, target), strict=True):
-            yield number, weights[:, :, : len(targets[number]) + 1, : len(sources[number]) + 1]
-
-
-def _batches(reader: Reader, sources: Ids, targets: Ids) -> list[list[int]]:
-    """The numbers of pairs, those of similar length together."""
-    config = reader.config
     maps = config.decoder_layers * (config.decoder_num_heads or config.num_heads)
-    return batches_by_length(
+    batches = batches_by_length(
         range(len(sources)),
         lambda i: (len(sources[i]) + 1, len(targets[i]) + 1),
         lambda count, longest: count * maps * math.prod(longest) <= WEIGHTS_AT_ONCE,
     )
+    for batch in batches:
+        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
+        target = padded([[config.bos_id, *targets[i]] for i in batch], config.pad_id)
+        for number, weights in zip(batch, reader.cross_attention(source, target), strict=True):
+            yield number, weights[:, :, : len(targets[number]) + 1, : len(sources[number]) + 1]

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.decoding.by_length import batches_by_length
+from headway.decoding.searcher import batches_by_length
 from headway.errors import UserError
 from headway.evaluation import sentence_chrf
 from headway.storage import ModelInfo
@@ -90,7 +90,12 @@ def confidence_features(reader: Reader, sources: Ids, targets: Ids) -> Floats:
     """FEATURES of each translation: (translations, features). Ids are without <eos>, and no source is empty."""
     config = reader.config
     features = np.zeros((len(sources), len(FEATURES)))
-    for batch in _batches(reader, sources, targets):
+    batches = batches_by_length(
+        range(len(sources)),
+        lambda i: (len(targets[i]) + 1, len(sources[i]) + 1),
+        lambda count, longest: count * max(longest) * config.target_vocab_size <= LOGITS_AT_ONCE,
+    )
+    for batch in batches:
         source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
         target = padded([[config.bos_id, *targets[i], config.eos_id] for i in batch], config.pad_id)
         scores, entropies = (of_each.astype(np.float64) for of_each in reader.token_scores(source, target))
@@ -129,12 +134,3 @@ def fit_weights(features: Floats, acceptable: NDArray[np.bool_]) -> tuple[tuple[
 
 def _logistic(values: Floats) -> Floats:
     return 1 / (1 + np.exp(-np.clip(values, -500, 500)))
-
-
-def _batches(reader: Reader, sources: Ids, targets: Ids) -> list[list[int]]:
-    """The numbers of translations, those of similar length together."""
-    return batches_by_length(
-        range(len(sources)),
-        lambda i: (len(targets[i]) + 1, len(sources[i]) + 1),
-        lambda count, longest: count * max(longest) * reader.config.target_vocab_size <= LOGITS_AT_ONCE,
-    )

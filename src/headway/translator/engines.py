@@ -50,8 +50,6 @@ class Engines:
         self._threads = current_threads()
         self._lock = threading.RLock()
         self._told: set[str] = set()
-        self._stored: StoredModel | None = None
-        self._torch: Searcher | None = None
         self.name: EngineName = self._choose() if self._is_auto else engine
         """`torch` or `ctranslate2`."""
         if ensemble:
@@ -80,15 +78,17 @@ class Engines:
     def stored(self) -> StoredModel:
         """The model in torch, on the device. Raises UserError where torch isn't installed."""
         with self._lock:
-            if self._stored is None:
-                need_torch("engine torch")
-                is_new = "torch" not in sys.modules
-                import torch
-
-                if is_new:  # CTranslate2, which shares its OpenMP, has set another number
-                    torch.set_num_threads(self._threads)
-                self._stored = self._on_device(self._model)
             return self._stored
+
+    @cached_property
+    def _stored(self) -> StoredModel:
+        need_torch("engine torch")
+        is_new = "torch" not in sys.modules
+        import torch
+
+        if is_new:  # CTranslate2, which shares its OpenMP, has set another number
+            torch.set_num_threads(self._threads)
+        return self._on_device(self._model)
 
     @cached_property
     def reader(self) -> Reader:
@@ -163,15 +163,15 @@ class Engines:
 
     def _by_torch(self) -> Searcher:
         with self._lock:
-            if self._torch is None:
-                self._torch = self._make_torch()
-            import torch
+            searcher = self._torch
+        import torch
 
-            torch.set_num_threads(current_threads())  # of this thread
-            return self._torch
+        torch.set_num_threads(current_threads())  # of this thread
+        return searcher
 
-    def _make_torch(self) -> Searcher:
-        stored = self.stored
+    @cached_property
+    def _torch(self) -> Searcher:
+        stored = self._stored
         import torch
 
         from headway.decoding import EnsembleEngine, TorchEngine, TorchSearcher
@@ -188,7 +188,6 @@ class Engines:
             stored.config.pad_id,
             device,
             after_batch=FreedMemory().bound,
-            allowed=stored.shortlist.allowed if stored.shortlist and not self._ensemble else None,
         )
 
     def _on_device(self, model: ModelDirectory | StoredModel) -> StoredModel:

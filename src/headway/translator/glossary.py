@@ -65,8 +65,7 @@ class Glossary:
 
     @classmethod
     def parse(cls, lines: Iterable[str], name: str) -> Glossary:
-        """From lines of a source term, a TAB and a target term; blank lines are left out. name: what an error calls
-        them. Raises UserError."""
+        """From lines of a source term, a TAB and a target term, or blank. name: of the lines. Raises UserError."""
         pairs = []
         for number, line in enumerate(lines, start=1):
             if is_blank(line):

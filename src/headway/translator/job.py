@@ -181,8 +181,7 @@ class Job:
         return document if whole and document.get("output") == self._state_of(self.output) else {}
 
     def _compare(self, input_sha256: str, lines: Iterable[Line]) -> None:
-        """Raises UserError if the lines aren't those of the finished job. A record of an earlier version may have no
-        hash."""
+        """Raises UserError if the lines aren't those of the finished job. An older record may have no hash."""
         if self._in_place or not input_sha256:
             return
         read = hashlib.sha256()

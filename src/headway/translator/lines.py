@@ -199,8 +199,7 @@ class LineTranslator:
         return "" if self.options.split else self._terms_lacking(line, translation.text)
 
     def _terms_lacking(self, line: Line, translation: str) -> str:
-        """Says how many terms of the glossary a line has beyond the most, or which one its translation has no room
-        for; empty for none."""
+        """A notice of the glossary's terms that a line has beyond the most, or that its translation lacks, if any."""
         text = ProtectedText.of(line.text, self.translator.info.source_tokenizer)
         if left_out := text.terms_left_out(self._glossary):
             return (

@@ -150,8 +150,7 @@ class _Placing:
     units: list[_Unit]
 
     def inside(self, parent: _Node, run: _Run, span: _Run) -> list[Element] | None:
-        """The text of a span, which has these units, with the elements that are in the parent; None where some have no
-        place."""
+        """The text of a span, the units of `run`, with the parent's elements; None where some have no place."""
         nodes = [node for node in parent.children if not node.is_empty]
         runs = self._runs(nodes, run)
         if runs is None:

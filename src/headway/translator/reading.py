@@ -28,8 +28,7 @@ class Reader(Protocol):
     def config(self) -> ModelConfig: ...
 
     def cross_attention(self, source: Ids, target: Ids) -> Floats:
-        """The attention to the source, of a model with a decoder layer. (batch, layers, heads, target length, source
-        length)"""
+        """The attention to the source. (batch, layers, heads, target length, source length), with a layer at least"""
         ...
 
     def token_scores(self, source: Ids, target: Ids) -> tuple[Floats, Floats]:

@@ -6,10 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
-from headway.decoding import Phrase
-from headway.errors import UserError
 from headway.text.protected import (
     Atom,
     Element,
@@ -21,13 +19,10 @@ from headway.text.protected import (
     with_runs,
 )
 from headway.text.tokenizer import Tokenizer
-from headway.translator.codec import Codec
 from headway.translator.glossary import Glossary, Term, goes_on
 from headway.translator.placing import TagLayout
 from headway.translator.translation import Stopped, Translation
 
-MOST_PHRASES, LONGEST_PHRASE = 2_000, 100
-"""Phrases whose ids are kept, and the most characters of one: they are text of users, which needs a bound."""
 MOST_PHRASES_IN_BEAM = 16
 """Most phrases that are demanded of one translation: the beam has a place for each number of them."""
 
@@ -122,8 +117,7 @@ class ProtectedText:
         )
 
     def from_runs(self, prefix: str, runs: Sequence[Translation], glossary: Glossary) -> Translation:
-        """The translation made of translated runs, without pieces; its score is the sum of their scores. prefix:
-        what it begins with."""
+        """The translation made of translated runs, after a prefix and without pieces. Its score is their sum."""
         targets = tuple(one.target for one in glossary.terms)
 
         def of(each: Sequence[Translation]) -> Translation:
@@ -141,32 +135,3 @@ def _times_in_words(span: str, text: str) -> int:
     """Number of times that a word continues just before or after the span in the text."""
     around = ((text[: match.start()][-1:], text[match.end() :][:1]) for match in re.finditer(re.escape(span), text))
     return sum(goes_on(before) or goes_on(after) for before, after in around)
-
-
-class PhraseMaker:
-    """Makes the required phrases of texts for one model."""
-
-    def __init__(self, codec: Codec) -> None:
-        self._codec = codec
-        self._kept_phrase = lru_cache(MOST_PHRASES)(codec.phrase)
-        self._checked: Glossary | None = None
-        """The last one that was found good."""
-
-    def phrases(self, text: ProtectedText, glossary: Glossary) -> tuple[Phrase, ...]:
-        """The protected text of a source, as far as the model can write it, and the targets of the terms in it."""
-        copied = [self._phrase(one.text, inside=one.inside, closed=one.closed) for one in text.spans]
-        terms = [self._phrase(term.target, capital=True) for term in text.terms(glossary)]
-        return tuple(one for one in (*copied, *terms) if one is not None)
-
-    def check(self, glossary: Glossary) -> None:
-        """Raises UserError for a term that the model can't write."""
-        if glossary is self._checked:
-            return
-        for term in glossary.terms:
-            if self._phrase(term.target, capital=True) is None:
-                raise UserError(f"glossary: the model's vocabulary can't write {term.target!r}; choose another target")
-        self._checked = glossary
-
-    def _phrase(self, text: str, **how: bool) -> Phrase | None:
-        """`Codec.phrase`, cached."""
-        return (self._kept_phrase if len(text) <= LONGEST_PHRASE else self._codec.phrase)(text, **how)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from headway.decoding import Hypothesis, Phrase, PhraseSearcher, RequiredPhrases, Searcher, SearchOptions
+from headway.decoding import Hypothesis, Phrase, RequiredPhrases, Searcher, SearchOptions
 from headway.devices import EngineName
 from headway.errors import UserError
 from headway.storage import Aligner
@@ -18,12 +18,15 @@ from headway.threads import current_threads
 from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
 from headway.translator.glossary import Glossary
-from headway.translator.required_phrases import PhraseMaker, ProtectedText
+from headway.translator.required_phrases import ProtectedText
 from headway.translator.translation import Pieces, Translation, with_alternatives
 
 if TYPE_CHECKING:
     from headway.storage import ModelInfo
     from headway.translator.engines import Engines
+
+MOST_PHRASES = 2_000
+"""Phrases whose ids are kept."""
 
 
 class _Sought(NamedTuple):
@@ -45,7 +48,9 @@ class TextSearcher:
 
     def __init__(self, info: ModelInfo, engines: Engines, codec: Codec) -> None:
         self._info, self._engines, self._codec = info, engines, codec
-        self._phrase_maker = PhraseMaker(codec)
+        self._phrase = lru_cache(MOST_PHRASES)(codec.phrase)
+        self._checked: Glossary | None = None
+        """The last glossary that was found good."""
 
     def translate(
         self,
@@ -95,8 +100,7 @@ class TextSearcher:
         prefixes: Sequence[list[int]],
         glossaries: Sequence[Glossary],
     ) -> dict[int, Translation]:
-        """Translations, by number, of the texts whose links and tags can be placed in the translation of the text
-        without them."""
+        """Translations of the texts whose links and tags can be placed in that of the text without them, by number."""
         layouts = {i: layout for i, text in given.items() if (layout := text.layout) is not None and text.runs}
         if not layouts:
             return {}
@@ -126,13 +130,21 @@ class TextSearcher:
             raise UserError("a glossary needs a beam: leave sample out")
         if options.no_repeat_ngram:
             raise UserError("a glossary may demand what no_repeat_ngram forbids: give one of them")
-        self._phrase_maker.check(glossary)
+        if glossary is not self._checked:
+            for term in glossary.terms:
+                if self._phrase(term.target, capital=True) is None:
+                    problem = f"the model's vocabulary can't write {term.target!r}"
+                    raise UserError(f"glossary: {problem}; choose another target")
+            self._checked = glossary
 
     def _sought(self, ids: list[int], prefix: list[int], given: ProtectedText | None, glossary: Glossary) -> _Sought:
         if given is None:
             return _Sought(ids, prefix)
-        phrases = self._phrase_maker.phrases(given, glossary)
-        return _Sought(ids, prefix, phrases, not given.spans, bool(given.terms(glossary)))
+        terms = given.terms(glossary)
+        phrases = [self._phrase(one.text, inside=one.inside, closed=one.closed) for one in given.spans]
+        phrases += [self._phrase(term.target, capital=True) for term in terms]
+        possible = tuple(one for one in phrases if one is not None)  # as far as the model can write them
+        return _Sought(ids, prefix, possible, not given.spans, bool(terms))
 
     def _search(self, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
         """The hypotheses of each source, best first. The engine that finds them doesn't depend on the other sources."""
@@ -154,7 +166,7 @@ class TextSearcher:
             return [one.ids for one in chosen], options, caps, [one.prefix for one in chosen]
 
         has_phrases = any(one.phrases for one in sources)
-        if not has_phrases or options.sample is not None or not isinstance(searcher, PhraseSearcher):
+        if not has_phrases or options.sample is not None or not searcher.takes_phrases:
             return searcher.search(*work(sources))
         required = RequiredPhrases([one.phrases for one in sources], self._codec.word_parts)
         free = [i for i, one in enumerate(sources) if one.free_first or not one.phrases]
@@ -164,7 +176,7 @@ class TextSearcher:
             for i in range(len(sources))
             if i not in found or not all(required.found_in(i, one.ids) for one in found[i])
         ]
-        of_left = searcher.search_with_phrases(*work([sources[i] for i in left]), required.of(left))
+        of_left = searcher.search(*work([sources[i] for i in left]), required.of(left))
         found.update(zip(left, of_left, strict=True))
         return [found[i] for i in range(len(sources))]
 

@@ -86,8 +86,7 @@ class Translator:
         good in it on its validation text, else fp32; bf16 on cuda. `core` is needed for models that were trained with
         `model.core`, of an ensemble all: the same `module:Class`, whose code then runs.
 
-        Raises UserError, also in a process that was forked after a model was loaded, where `translate` would wait
-        forever."""
+        Raises UserError, also in a process that was forked after a model was loaded: `translate` would never end."""
         check_process(engine)
         model, *others = (read_model(Path(one), core) for one in (path, *ensemble))
         return cls(model, device=device, precision=precision, ensemble=others, engine=engine)
@@ -245,8 +244,7 @@ class Translator:
 
     def align(self, sources: Iterable[str], targets: Iterable[str], *, pieces: bool = False) -> list[Links]:
         """The links between the words of each target and its source, as in `Translation.word_links`, or with `pieces`
-        those between the tokens, as in `piece_links`. A pair with a blank side, or one that is longer than the model
-        can read, has none."""
+        those between the tokens, as in `piece_links`. A pair with a blank side, or one that is too long, has none."""
         sources, targets = as_texts(sources, "source"), as_texts(targets, "target")
         readable = self._readable(self._pairs(sources, targets))
         skipped = [self.texts.split_tag(sources[i])[0] for i in readable]

@@ -23,8 +23,7 @@ from headway.model import Transformer
 NEED = 0.1
 """Nats by which a token must become less likely for the erased one to be called needed: a factor of 0.9."""
 DETACHED = 2.0
-"""Nats per token: a translation that gains less from its source was probably written without regard to it
-(docs/results.md)."""
+"""Nats per token: a translation that gains less from its source was probably written without it (docs/results.md)."""
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headway.decoding.by_length import search_batches
 from headway.decoding.engine import padded
+from headway.decoding.searcher import search_batches
 from headway.insight.analyses.analysis import MOST_PAIRS, Analysis, Analyst, Pairs, Request, TokenNames
 from headway.insight.analyses.reading import output_from, states
 from headway.insight.editing import attentions, edited_model

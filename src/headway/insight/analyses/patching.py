@@ -24,8 +24,7 @@ from headway.model import Transformer, causal_mask
 
 @dataclass(frozen=True)
 class Patching(Analysis):
-    """The effect of each place on one step: 0 where nothing changes, 1 as with the whole other sentence. Layer 0 is
-    the input of the stack."""
+    """The effect of each place on one step: 0: none, 1: as the whole other sentence. Layer 0 is the stack's input."""
 
     other: str
     """The other sentence."""

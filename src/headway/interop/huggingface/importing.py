@@ -36,8 +36,7 @@ _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s
 
 
 def read_huggingface(folder: Path) -> StoredModel:
-    """The model in a Hugging Face directory, Marian's or one by `export_huggingface`, which need not be trusted. Raises
-    UserError."""
+    """The model in a Hugging Face directory, Marian's or an export of headway's, trusted or not. Raises UserError."""
     hf = _read_config(folder)
     options = _read_optional(folder / names.TOKENIZER_FILE)
     source, target = _read_sides(folder, hf, options)
@@ -202,8 +201,7 @@ def _model_config(hf: Mapping[str, Any], source: _Side, target: _Side, output_bi
 def _read_weights(
     file: Path, found: Mapping[str, TensorKind], config: ModelConfig, hf: Mapping[str, Any]
 ) -> dict[str, Tensor]:
-    """The weights by Hugging Face's names, in fp32. A matrix of embeddings or output layer has all of its names; one of
-    them in the file is enough."""
+    """The weights by Hugging Face's names, in fp32. A shared matrix has all of its names, in the file at least one."""
     known = weight_shapes(config)
     shapes = {name: known[own] for own, (name, _) in names.weight_names(config).items() if own in known}
     sizes = {SHARED: "vocab_size", SOURCE: "vocab_size", TARGET: "decoder_vocab_size", OUTPUT: "decoder_vocab_size"}

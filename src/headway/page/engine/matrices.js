@@ -16,7 +16,7 @@ export function sumOf(one, other) {
   return sum;
 }
 
-/** The numbers of the `count` largest values of a row, largest first, the first of equals, as in kernels/likeliest.py. */
+/** The numbers of the `count` largest values of a row, largest first, the first of equals, as in decoding/engine.py. */
 export function likeliest(values, count) {
   const best = []; // numbers, largest value first
   for (let at = 0; at < values.length; at++) {

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from headway.kernels.linear import PackedLinear, packed
+from headway.decoding.step import PackedLinear, packed
 from headway.model import MultiHeadAttention
 
 
