@@ -144,8 +144,8 @@ def shortlist(
     """Make a model translate faster on CPU.
 
     Learns from training text which target tokens each source token may become, and writes the model with this list.
-    Greedy and beam search then compute only the tokens on the list of a sentence. With the engine ctranslate2 these
-    are the lists of all sentences of a batch, so a translation may depend on the sentences beside it.
+    The engine ctranslate2 then computes only the tokens on the lists of a batch's sentences, so a translation may
+    depend on the sentences beside it.
 
     \b
     headway shortlist runs/mine --source train.de --target train.en --output models/mine-short
