@@ -224,10 +224,10 @@ def test_translating_and_serving():
         ("headway plan base --pairs 1e6", "how fast is a device?"),
         ("headway plan base --pairs 1e6 --hardware cpu", "how fast is a device?"),
         ("headway plan base --pairs 1e6 --hardware z9", "--hardware z9: unknown; choose one of cpu, p100"),
-        ("headway plan base --pairs 1e6 --hardware p100 training.precision=bf16", "p100 has no bf16"),
+        ("headway plan base --pairs 1e6 --hardware p100 training.precision=bf16", "the peak of p100 in it is unknown"),
         ("headway plan base --pairs 1e6 --hardware h100 model.d_modl=3", "did you mean model.d_model?"),
         ("headway plan base --pairs 1e6 --hardware h100 model.num_heads=7", "not divisible"),
-        ("headway plan base --pairs 1e6 --hardware h100 --efficiency 30", "30.0 is not in the range 0.001<=x<=1"),
+        ("headway plan base --pairs 1e6 --hardware h100 --efficiency 30", "'--efficiency': Input should be less than or equal to 1"),
         (
             "headway plan base --pairs 1e6 --hardware h100 --efficiency 0.3 --measured 5",
             "--efficiency is not with --measured",
@@ -237,8 +237,8 @@ def test_translating_and_serving():
         ("headway plan base --translate 1e6 --serve 3 --measured 5", "--serve is not with --translate, which"),
         ("headway plan base --translate 1e6 --hardware h100", "--measured is missing"),
         ("headway plan base --pairs 1e6 --data {here} --hardware h100", "--pairs is not with --data, which counts"),
-        ("headway plan base --pairs 0.5 --hardware h100", "'--pairs': 0.5 is not in the range x>=1"),
-        ("headway plan base --translate 0.5 --measured 5", "'--translate': 0.5 is not in the range x>=1"),
+        ("headway plan base --pairs 0.5 --hardware h100", "'--pairs': Input should be greater than or equal to 1"),
+        ("headway plan base --translate 0.5 --measured 5", "'--translate': Input should be greater than or equal to 1"),
         ("headway plan --pairs 10", "--pairs needs a model"),
         ("headway plan base --data {here} --source-tokens 20 --hardware h100", "--source-tokens is not with --data"),
         (
