@@ -172,7 +172,7 @@ class ChunkEncoder:
 
     def encode(self, chunk: FilteredChunk, first: NDArray[np.bool_] | None = None) -> EncodedChunk:
         """Encodes the pairs. first: whether each of the hashes is new, to drop duplicates."""
-        new = [True] * len(chunk.texts) if first is None else first.all(axis=0).tolist()
+        new: list[bool] = [True] * len(chunk.texts) if first is None else np.all(first, axis=0).tolist()
         dropped = chunk.dropped | {
             line: "duplicates" for line, is_new in zip(chunk.lines, new, strict=True) if not is_new
         }
