@@ -113,12 +113,13 @@ reference: setup
 	$(BIN)/python docs/make_reference.py
 
 # The guide in both languages, docs/guide/_build/html: every chapter runs while it is built, and a warning is an error.
+# What the chapters printed is kept in _build/outputs until the code changes, and the model of the live parts in _build/model.
 # The pages of the reference come from the code, those of use from docs/; neither has a catalogue.
 GUIDE := docs/guide
-SPHINX := OMP_NUM_THREADS=1 $(DOCS)/bin/sphinx-build -q -W --keep-going
-SPHINX_MESSAGES := $(SPHINX) -b gettext -D exclude_patterns=_build,reference -D suppress_warnings=toc.not_readable
+SPHINX := OMP_NUM_THREADS=1 $(DOCS)/bin/sphinx-build -W --keep-going
+SPHINX_MESSAGES := $(SPHINX) -q -b gettext -D exclude_patterns=_build,reference -D suppress_warnings=toc.not_readable
 docs: $(DOCS)/.ready
-	rm -rf $(GUIDE)/_build
+	rm -rf $(GUIDE)/_build/html $(GUIDE)/_build/messages
 	$(SPHINX_MESSAGES) $(GUIDE) $(GUIDE)/_build/messages
 	$(DOCS)/bin/python $(GUIDE)/check_translation.py $(GUIDE)/_build/messages $(GUIDE)/locale/ko/LC_MESSAGES
 	$(SPHINX) -b html $(GUIDE) $(GUIDE)/_build/html/en

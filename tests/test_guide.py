@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from babel.messages.pofile import read_po
@@ -94,6 +95,105 @@ def test_exercises_have_answers(chapter):
     asked = len(re.findall(r"^\d\. ", exercises, flags=re.MULTILINE))
     assert asked >= 2
     assert exercises.count("{admonition} Answer\n:collapsible: closed\n") == asked
+
+
+@of_chapters(CHAPTERS)
+def test_common_mistakes_stand_behind_the_idea(chapter):
+    headings = re.findall(r"^## (.+)$", text_of(chapter), flags=re.MULTILINE)
+    assert headings[:2] == ["The idea", "What popular explanations get wrong"]
+
+
+@pytest.fixture
+def drawings(monkeypatch):
+    monkeypatch.syspath_prepend(GUIDE)
+    return importlib.import_module("drawings").DRAWINGS
+
+
+IMAGE = re.compile(r"^```\{image\} drawn/(?P<name>[\w-]+)\.svg\n:alt: (?P<alt>.+)\n```$", re.MULTILINE)
+LIVE = re.compile(r"^```\{live\} (?P<address>\S+)\n(?P<caption>.+)\n```$", re.MULTILINE)
+
+
+def test_every_drawing_stands_in_a_chapter_and_is_described(drawings):
+    images = [match for chapter in CHAPTERS for match in IMAGE.finditer(text_of(chapter))]
+    assert sorted(match["name"] for match in images) == sorted(drawings)
+    assert all(len(match["alt"]) > 40 for match in images)
+
+
+def labels_of(svg: str) -> list[str]:
+    """What a drawing says in words. Tokens of an example are the same in every language."""
+    elements = [one for one in ElementTree.fromstring(svg).iter() if one.tag.endswith(("}text", "}tspan"))]
+    return [one.text for one in elements if one.get("class") != "token" and re.search("[A-Za-z]{3}", one.text or "")]
+
+
+def test_drawings_are_pictures_with_korean_labels_of_their_own(drawings):
+    label, known = importlib.import_module("labels").label, importlib.import_module("labels").KOREAN
+    for name, draw in drawings.items():
+        for words in labels_of(draw()):
+            assert words in ("model", "softmax") or re.search("[가-힣]", label(words, "ko")), f"{name}: {words}"
+            assert label(words, "en") == words
+    assert label("head 2 of 4", "ko") == "헤드 2/4"
+    assert all(words.count("#") == korean.count("#") for words, korean in known.items())
+
+
+def test_what_is_drawn_stays_within_its_picture(drawings):
+    for name, draw in drawings.items():
+        root = ElementTree.fromstring(draw())
+        width, height = map(float, root.attrib["viewBox"].split()[2:])
+        for one in root.iter():
+            if "transform" in one.attrib or not {"x", "y"} <= set(one.attrib):
+                continue
+            right, bottom = (float(one.get(side, 0)) for side in ("width", "height"))
+            x, y = float(one.attrib["x"]), float(one.attrib["y"])
+            assert 0 <= x <= x + right <= width, name
+            assert 0 <= y <= y + bottom <= height or one.tag.endswith("}text"), name
+
+
+def test_plots_take_the_colours_of_the_page_and_korean_labels(drawings):
+    shown = importlib.import_module("drawings.page").shown
+    plot = """<?xml version="1.0"?>
+<svg viewBox="0 0 9 9"><metadata>2026</metadata><g id="figure_1"><defs><clipPath id="p0a1b2c"/></defs>
+<path style="stroke: #000000" clip-path="url(#p0a1b2c)"/>
+<text style="font: 12px 'DejaVu Sans', sans-serif; text-anchor: middle">loss &amp;lt;</text>
+<text style="font: 12px 'DejaVu Sans', sans-serif">temperature 0.25</text></g></svg>"""
+    page = shown(plot, "ko", 'a "curve"')
+    assert page.startswith('<svg role="img" aria-label="a &quot;curve&quot;" viewBox')
+    assert "stroke: currentColor" in page
+    assert "DejaVu" not in page
+    assert "metadata" not in page
+    assert 'id="p0a1b2c"' in page
+    assert "figure_1" not in page
+    assert ">온도 0.25<" in page
+    assert ">loss &amp;lt;<" in page, "what isn't a label stays"
+
+
+def test_results_are_kept_until_the_code_changes(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(GUIDE)
+    module = importlib.import_module("kept")
+    guide, code = tmp_path / "docs" / "guide", tmp_path / "src" / "one.py"
+    for file in (code, tmp_path / "constraints.txt", guide / "matplotlibrc"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "HERE", guide)
+    folder = module.kept("outputs")
+    folder.mkdir(parents=True)
+    assert module.kept("outputs") == folder
+    assert folder.exists()
+    code.write_text("2")
+    assert module.kept("outputs") != folder
+    assert not folder.exists()
+
+
+def test_live_parts_open_views_that_there_are():
+    views = re.search(
+        r"^const VIEWS = \{(.*?)^\};", text_of(ROOT / "src/headway/page/views/box.js"), re.DOTALL | re.MULTILINE
+    )
+    assert views
+    names = re.findall(r"^  (\w+):", views[1], flags=re.MULTILINE)
+    parts = {chapter.stem: match for chapter in CHAPTERS for match in LIVE.finditer(text_of(chapter))}
+    assert len(parts) >= 10
+    for match in parts.values():
+        assert re.match(r"view=(\w+)", match["address"])[1] in names  # type: ignore[index]
 
 
 def test_every_chapter_is_listed():

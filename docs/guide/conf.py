@@ -3,11 +3,15 @@ languages."""
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.resources import files
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+os.environ["MATPLOTLIBRC"] = str(Path(__file__).parent / "matplotlibrc")
+
+from kept import kept
 
 project = "headway"
 author = "the headway authors"
@@ -16,7 +20,7 @@ language = "en"
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "manuals", "mathml"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "figures", "live", "manuals", "mathml"]
 autodoc_member_order = "bysource"
 autodoc_default_options = {"exclude-members": "model_config"}  # pydantic's
 autodoc_typehints_format = "short"
@@ -25,7 +29,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(Path(__file__).parent / "_build" / "outputs")
+nb_execution_cache_path = str(kept("outputs"))
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
@@ -41,6 +45,7 @@ html_title = "headway: the guide"
 # Formulas need a font that is made for them. This one (SIL Open Font License) comes with ziamath.
 html_static_path = ["_static", str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")]
 html_css_files = ["guide.css"]
+html_js_files = ["guide.js"]
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False
