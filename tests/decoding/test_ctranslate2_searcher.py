@@ -4,12 +4,13 @@ import copy
 import itertools
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch.nn import functional
 
-from headway.decoding import Sampling, ctranslate2_searcher
+from headway.decoding import Sampling, SearchOptions, ctranslate2_searcher
 from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.storage import StoredModel
@@ -364,3 +365,22 @@ def test_missing_libraries_of_cuda_are_one_line(cache, monkeypatch):
     monkeypatch.setattr(ctranslate2_searcher, "can_compute", lambda *_: True)
     with pytest.raises(UserError, match=r"^engine ctranslate2 on cuda: Library libcublas.so.12 is not found .*torch$"):
         ctranslate2_searcher.CTranslate2Searcher(stored(), "cuda", "bf16", threads=1)
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_thread_with_one_core_leaves_the_other_workers_to_others(cache, monkeypatch, cores):
+    """It waits for each batch; one that may use all cores gives all batches to the workers at once."""
+    searcher = ctranslate2_searcher.CTranslate2Searcher(stored(), "cpu", "fp32", threads=2)
+    real, running, were_done = searcher._engine, [], []
+
+    def translate_batch(*arguments, **options):
+        were_done.append(all(one.done() for one in running))
+        running.extend(real.translate_batch(*arguments, **options))
+        return running[-len(arguments[0]) :]
+
+    searcher._engine = SimpleNamespace(translate_batch=translate_batch)
+    monkeypatch.setattr(ctranslate2_searcher, "current_threads", lambda: cores)
+    options = SearchOptions(beam_size=5, max_length=30)
+    assert len(searcher._found([[5, 6, 7] * 20] * 128, [[]] * 128, [31] * 128, options)) == 128
+    assert len(were_done) == 4
+    assert all(were_done) == (cores == 1)

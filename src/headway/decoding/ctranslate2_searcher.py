@@ -13,6 +13,7 @@ from headway.decoding.options import ABILITIES
 from headway.decoding.phrases import RequiredPhrases
 from headway.decoding.searcher import batches_by_length, ranked, search_batches
 from headway.errors import UserError
+from headway.threads import current_threads
 
 if TYPE_CHECKING:
     from headway.storage import ModelDirectory, StoredModel
@@ -60,13 +61,14 @@ class CTranslate2Searcher:
             raise UserError(f"engine ctranslate2 doesn't run on {kind}; use --device cpu")
         if not can_compute(precision, kind):
             raise UserError(f"engine ctranslate2 can't compute in {precision} on this {kind}")
+        self._workers = threads if kind == "cpu" else 1
         with exported(model, ctranslate2.__version__) as folder:
             self._engine = load_ctranslate2(
                 folder,
                 device=kind,
                 device_index=int(index or 0),
                 compute_type=COMPUTE_TYPES[precision],
-                inter_threads=threads if kind == "cpu" else 1,
+                inter_threads=self._workers,
             )
         self._pieces = ModelPieces(model)
         self._longest, self._target_vocabulary = model.config.max_length, model.config.target_vocab_size
@@ -120,11 +122,13 @@ class CTranslate2Searcher:
             range(len(sources)), lambda i: (lengths[i],), lambda count, longest: count * longest[0] <= most
         )
         running = [
-            self._engine.score_batch(
-                self._source_pieces([sources[i] for i in batch]),
-                [self._pieces.of_target(targets[i]) for i in batch],
-                asynchronous=True,
-                max_input_length=0,
+            self._kept_to_a_worker(
+                self._engine.score_batch(
+                    self._source_pieces([sources[i] for i in batch]),
+                    [self._pieces.of_target(targets[i]) for i in batch],
+                    asynchronous=True,
+                    max_input_length=0,
+                )
             )
             for batch in batches
         ]
@@ -164,7 +168,7 @@ class CTranslate2Searcher:
                 return_scores=True,
                 return_end_token=True,
             )
-            running += zip(batch, futures, strict=True)
+            running += zip(batch, self._kept_to_a_worker(futures), strict=True)
         found: list[list[Hypothesis]] = [[] for _ in sources]
         for i, one in ((i, future.result()) for i, future in running):
             self._raise_if_stopped()
@@ -174,6 +178,14 @@ class CTranslate2Searcher:
                     ids = [self._pieces.ids[piece] for piece in (pieces[:-1] if ended else pieces)]
                     found[i].append(Hypothesis(ids, score, "eos" if ended else "max_length"))
         return found
+
+    def _kept_to_a_worker(self, futures: list[Any]) -> list[Any]:
+        """The results of a batch. A thread that may use one core alone, as those of a server, waits for them, so that
+        its other batches leave the workers to other threads."""
+        if current_threads() < self._workers:
+            for one in futures:
+                one.result()
+        return futures
 
     def _raise_if_stopped(self) -> None:
         if self._is_stopped:

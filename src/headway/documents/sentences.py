@@ -102,9 +102,10 @@ def _ends(block: str, language: str) -> list[int]:
     """The ends of sentences that sentencex finds."""
     # Without `visible` it would panic at a white space of several bytes after an initial, as in "Plan B .", end a
     # sentence at a line break, and take an invisible character for a letter.
-    starts = [*(start for start, _ in visible_spans(block)), len(block)]
+    shown = visible(block)
+    starts = range(len(block) + 1) if shown == block else [*(start for start, _ in visible_spans(block)), len(block)]
     try:
-        segments: list[str] = list(sentencex.segment(language, visible(block)))  # type: ignore[attr-defined]
+        segments: list[str] = list(sentencex.segment(language, shown))  # type: ignore[attr-defined]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a panic of Rust is no Exception

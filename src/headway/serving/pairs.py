@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -46,8 +47,11 @@ class LanguagePair:
 
     def beam_size(self, wanted: TranslateRequest) -> int:
         """Hypotheses that are kept of each sentence."""
-        own = self.translator.search_options(beam_size=wanted.beam_size).beam_size
-        return max(own, 1 + wanted.alternatives)
+        return max(wanted.beam_size or self._own_beam_size, 1 + wanted.alternatives)
+
+    @cached_property
+    def _own_beam_size(self) -> int:
+        return self.translator.search_options().beam_size
 
     def about(self) -> dict[str, Any]:
         """Facts about the direction for a page, with its possible analyses: none without torch."""

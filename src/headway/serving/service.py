@@ -224,42 +224,49 @@ class Service:
         UserError for too many sentences, or if a model can't follow the glossary, or has no calibration for
         `confidence`."""
         glossary, n_best = wanted.terms(), 1 + wanted.alternatives
-        for translator in {pair.translator for _, pair in texts if pair is not None}:
+        beams = {pair.translator: pair.beam_size(wanted) for _, pair in texts if pair is not None}
+        searches: dict[tuple[Translator, bool], Search] = {}
+        for translator, beam in beams.items():
             if glossary is not None:
                 translator.check_glossary(glossary)
             if wanted.confidence:
                 translator.calibration()
+            for aligned in (False, True):
+                search = Search(translator, beam, n_best, glossary, wanted.confidence, aligned)
+                searches[translator, aligned] = search
         is_short = sum(len(text) for text, _ in texts) <= SHORT
 
         def parsed(text: str, pair: LanguagePair | None) -> Document:
             if pair is None:
                 return Document(wanted.format, [text])
-            most = MOST_TOKENS // pair.beam_size(wanted)
+            most = MOST_TOKENS // beams[pair.translator]
             return parse_document(text, wanted.format, pair.source, partial(pair.is_readable, most=most))
 
         def sentence(asked: SentenceRequest) -> tuple[Search, str]:
             pair = texts[asked.document][1]
             assert pair is not None, "texts without a pair have no sentences"
-            beam = pair.beam_size(wanted)
-            return Search(pair.translator, beam, n_best, glossary, wanted.confidence, asked.aligned), asked.text
+            return searches[pair.translator, asked.aligned], asked.text
 
-        def all_parsed() -> list[Document]:
+        def pending_documents() -> tuple[PendingDocuments, list[tuple[Search, str]]]:
             found, count = list[Document](), 0
             for one in texts:
                 found.append(parsed(*one))
                 count += sum(max(1, len(sentence.runs)) for sentence in found[-1].sentences)
                 if count > most:
                     raise too_many
-            return found
+            pending = PendingDocuments(found, ["" if pair is None else pair.prefix for _, pair in texts])
+            return pending, [*map(sentence, pending.wholes)]
+
+        def runs() -> list[tuple[Search, str]]:
+            pending.take_wholes(found)
+            return [*map(sentence, pending.runs)]
 
         most = self.settings.max_sentences // n_best
         others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
         too_many = UserError(f"q: more than {most:,} sentences or words between tags in one request{others}")
-        documents = await self._text_work(client, all_parsed, at_once=is_short)
-        pending = PendingDocuments(documents, ["" if pair is None else pair.prefix for _, pair in texts])
-        found = await self._ask([*map(sentence, pending.wholes)], client)
-        await self._text_work(client, lambda: pending.take_wholes(found), at_once=is_short)
-        rest = await self._ask([*map(sentence, pending.runs)], client, admitted=True)
+        pending, wholes = await self._text_work(client, pending_documents, at_once=is_short)
+        found = await self._ask(wholes, client)
+        rest = await self._ask(await self._text_work(client, runs, at_once=is_short), client, admitted=True)
         return await self._text_work(client, lambda: pending.joined(rest, n_best), at_once=is_short)
 
     async def detect(
@@ -312,8 +319,9 @@ class Service:
         translations = search.translator.translate(texts, **options)
         self.metrics.model_seconds.observe(time.perf_counter() - start)
         self.metrics.batches.observe(len(texts))
-        self.metrics.tokens.labels("source").inc(sum(len(one.source_tokens) for one in translations))
-        self.metrics.tokens.labels("target").inc(sum(len(one.tokens) for one in translations))
+        counts = [one.token_counts for one in translations]
+        self.metrics.tokens.labels("source").inc(sum(source for source, _ in counts))
+        self.metrics.tokens.labels("target").inc(sum(target for _, target in counts))
         self.metrics.truncated.inc(sum(one.stopped == "max_length" for one in translations))
         if time.perf_counter() - self._tidied > TIDY_EVERY:
             self._tidied = time.perf_counter()

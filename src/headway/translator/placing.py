@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from statistics import mode
 
@@ -317,6 +317,7 @@ def _units(text: str) -> Iterator[_Unit]:
         yield _Unit(*match.span(), match[0][0] in "Awu", match[0][0] == "A")
 
 
+@lru_cache(2**12)
 def _kind(char: str) -> str:
     """A letter or a digit, one of a script without spaces, a mark on them, white space, a joint of words, another."""
     category = unicodedata.category(char)[0]
