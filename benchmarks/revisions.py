@@ -113,7 +113,7 @@ class Commands:
             valid[-1].write_text("".join(lines), encoding="utf-8")
         source, target, valid_source, valid_target = map(str, [*texts, *valid])
         train = f"--source {source} --target {target} --valid-source {valid_source} --valid-target {valid_target}"
-        small = f"--preset tiny --out {self._run} tokenizer.vocab_size=1000 training.max_steps=120 model.norm=post"
+        small = f"model.preset=tiny --out {self._run} tokenizer.vocab_size=1000 training.max_steps=120 model.norm=post"
         small += " training.tokens_per_batch=4096 training.optimizer=adam training.schedule=inverse_sqrt"
         self._arguments = {
             TRANSLATE: f"{model} {source} --beam-size 5 --output {work / 'translations'}",

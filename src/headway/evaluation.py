@@ -1,8 +1,8 @@
-"""Scores of translations: sacreBLEU's BLEU, chrF and TER, metrics of the user's own, alignment errors, calibration."""
+"""Scores of translations: sacreBLEU's BLEU, chrF and TER, metrics of the user's own, alignment errors."""
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -27,8 +27,6 @@ _TOKENIZATIONS = {
 """sacreBLEU's tokenisers for scripts without spaces between words; for others it is `13a`."""
 ORDER, BETA = 6, 2
 """chrF: the longest n-grams of characters, and how much more recall counts than precision."""
-BINS = 10
-"""Number of bins of equal width, from 0 to 1, by which calibration is measured."""
 
 Link = tuple[int, int]
 """Number of the source word, number of the target word, from 0."""
@@ -56,8 +54,7 @@ class Comparison:
     score: float
     other: float
     p_value: float | None
-    """Probability that chance alone makes a difference as large; below 0.05 is commonly called significant. None for a
-    metric that gives no scores of lines to draw from."""
+    """Probability that chance alone makes a difference as large. None for a metric that gives no scores of lines."""
     signature: str
 
 
@@ -66,7 +63,6 @@ class Measured:
     """Scores of a test set's translations by a metric."""
 
     metric: str
-    """Its name, `module:function`."""
     score: float
     """Score of all lines; their mean if each line has a score."""
     line_scores: tuple[float, ...] | None
@@ -89,11 +85,8 @@ class NamedMetric:
             raise UserError(f"metric {self.name}: fails: {described_error(error)}") from None
         scores = _numbers(result)
         if scores is None or scores.shape not in ((), (len(sources),)):
-            returned = "None" if result is None else f"a {type(result).__name__}"
-            if isinstance(result, Sized) and not isinstance(result, (str, bytes, dict)):
-                returned += f" of {len(result)}"
             wanted = f"a number, or a list of {len(sources)} numbers, one for each line"
-            raise UserError(f"metric {self.name}: returned {returned}; it must return {wanted}")
+            raise UserError(f"metric {self.name}: returned {result!r:.100}; it must return {wanted}")
         if not np.isfinite(scores).all():
             place = "" if scores.ndim == 0 else f" for line {int(np.argmin(np.isfinite(scores))) + 1}"
             raise UserError(f"metric {self.name}: returned a score that is not finite{place}")
@@ -143,8 +136,7 @@ def evenly(items: Sequence[T], count: int) -> list[T]:
 def score_translations(
     hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a", *, with_ter: bool = False
 ) -> Scores:
-    """Scores of detokenised text, one reference a line. tokenize: for BLEU; "none" for text that is tokenised
-    already."""
+    """Scores of detokenised text, one reference a line. tokenize: for BLEU; "none" if it is tokenised already."""
     if len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} hypotheses but {len(references)} references")
     bleu, chrf, ter = BLEU(tokenize=tokenize, force=True), CHRF(), TER()
@@ -269,22 +261,3 @@ def parse_pharaoh(line: str) -> list[Link]:
             raise UserError(f"{link!r} is no link of an alignment; it must look like 0-2")
         links.append((int(source), int(target)))
     return links
-
-
-def expected_calibration_error(probabilities: Sequence[float], happened: Sequence[bool]) -> float:
-    """The mean distance, over all cases, between the mean probability of a case's bin and the share of the bin's cases
-    that happened (Naeini et al. 2015)."""
-    predicted, outcomes = np.array(probabilities, dtype=np.float64), np.array(happened, dtype=np.float64)
-    bins = np.minimum((predicted * BINS).astype(int), BINS - 1)
-    excess = np.bincount(bins, predicted - outcomes, minlength=BINS)  # of each bin, summed over its cases
-    return float(np.abs(excess).sum() / len(predicted))
-
-
-def area_under_curve(scores: Sequence[float], happened: Sequence[bool]) -> float:
-    """The area under the ROC curve: the probability that a case that happened has a higher score than one that didn't,
-    equal scores counting half. Needs cases of both kinds."""
-    _, places, counts = np.unique(np.array(scores), return_inverse=True, return_counts=True)
-    outcomes = np.array(happened, dtype=bool)
-    ranks = np.cumsum(counts) - (counts - 1) / 2  # of each value, from 1; equal values share their mean
-    positive, negative = int(outcomes.sum()), int((~outcomes).sum())
-    return float(ranks[places][outcomes].sum() - positive * (positive + 1) / 2) / (positive * negative)

@@ -65,8 +65,7 @@ def read_code(code: str) -> LanguageCode:
 
 
 def likely_script(code: str) -> str:
-    """The ISO 15924 code of a language's script, such as Latn: the one in the code, else the usual one; "" for an
-    unknown language."""
+    """The ISO 15924 code of the script in the code, else the usual one, such as Latn; "" for an unknown language."""
     language, script, region = read_code(code)
     return script or _USUAL_SCRIPTS.get(f"{language}_{region}") or _USUAL_SCRIPTS.get(language, "")
 

@@ -64,8 +64,7 @@ def use_one_thread() -> None:
 
 
 def current_threads() -> int:
-    """Threads to compute with: one after `use_one_thread`, else torch's if it is loaded, else OMP_NUM_THREADS, else
-    `usable_cores`."""
+    """Threads to compute with: one after `use_one_thread`, else torch's, OMP_NUM_THREADS, or `usable_cores`."""
     if (count := getattr(_of_thread, "count", None)) is not None:
         return count
     if (torch := _loaded_torch()) is not None:
@@ -81,8 +80,7 @@ def usable_cores(root: Path = Path("/")) -> int:
 
 
 def usable_memory(root: Path = Path("/")) -> float:
-    """Bytes of memory that the machine and the limits of cgroups leave to this process; infinite if unknown. root: as
-    of `usable_cores`."""
+    """Bytes that machine and cgroups leave to this process; infinite if unknown. root: as of `usable_cores`."""
     found = [math.inf]
     with suppress(AttributeError, OSError, ValueError):  # Windows
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

@@ -61,37 +61,19 @@ def row(text: str, name: str) -> str:
     return line
 
 
-@pytest.fixture(params=["file", "terminal"])
-def shown(request, model, monkeypatch, capfd):
-    """The function `show`, where output goes to a file or to a terminal of 60 columns."""
-    if request.param == "file":
-        return show
-
-    def in_terminal(folder):
-        from headway.cli import inspect as command
-
-        monkeypatch.setenv("COLUMNS", "60")
-        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-        capfd.readouterr()
-        command.show(folder)
-        return re.sub(r"\x1b\[[0-9;]*m", "", capfd.readouterr().out)
-
-    return in_terminal
-
-
-def test_values_are_those_that_hold(shown, model):
-    text = shown(model)
+def test_values_are_those_that_hold(model):
+    text = show(model)
     assert "None" not in text
     assert row(text, "decoder_num_heads") == "2 (as the encoder)"
     assert row(text, "decoder_d_ff") == "12 (as the encoder)"
     assert row(text, "d_model") == "8"
-    other = shown(model.parent / "other")
+    other = show(model.parent / "other")
     assert row(other, "decoder_num_heads") == "4"
     assert row(other, "decoder_d_ff") == "20"
 
 
-def test_tables_are_no_markdown_and_lose_nothing(shown, model):
-    text = shown(model)
+def test_tables_are_no_markdown_and_lose_nothing(model):
+    text = show(model)
     assert not re.search(r"^ *\|(?!no table)", text, flags=re.MULTILINE)
     assert "---|" not in text
     assert row(text, "validation BLEU") == "16.47 (`nrefs:1|case:mixed`)"

@@ -65,15 +65,6 @@ def test_chunks_hold_the_pairs_in_order(kind, limit, tmp_path, monkeypatch):
         assert list(read_chunks(both, skip)) == found[skip:]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_line_alone_is_the_pair_that_it_is_in_its_chunk(kind, tmp_path):
-    [chunk] = read_chunks([written(tmp_path, kind)])
-    sources, targets = chunk.source.split(b"\n"), chunk.target.split(b"\n")
-    for line, pair in enumerate(chunk.pairs(), start=1):
-        target = targets[line - 1] if chunk.target_file else b""
-        assert chunk.pair(line, sources[line - 1], target) == pair
-
-
 @pytest.mark.parametrize(
     ("source", "target"), [(b"a\nb\nc\n", b"x\n"), (b"a\n", b"x\ny\nz"), (b"\xef\xbb\xbf", b"x\n")]
 )

@@ -1,6 +1,6 @@
 """Shards: the ids that went in come out, however many shards there are and however often the writing was stopped."""
 
-import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +8,7 @@ import pytest
 
 from headway.data import shards
 from headway.data.encoding import EncodedChunk, PairCounts, ids_dtype
-from headway.data.shards import ChunkEntry, ParallelIds, ShardsWriter
-from headway.errors import UserError
+from headway.data.shards import ParallelIds, ShardsWriter
 
 RANDOM = np.random.default_rng(7)
 CORPORA = 3
@@ -35,73 +34,71 @@ CHUNKS = [chunk_of(corpus, pairs) for corpus, pairs in PAIRS]
 ALL = [pair for _, pairs in PAIRS for pair in pairs]
 
 
-def write(folder: Path, chunks: list[EncodedChunk], before: list[tuple[int, ChunkEntry]] = ()) -> list:
-    writer = ShardsWriter(folder, np.dtype("<u2"), before)
-    entries = []
+def writer_of(folder: Path) -> ShardsWriter:
+    folder.mkdir(exist_ok=True)
+    return ShardsWriter(folder / "ids", np.dtype("<u2"), CORPORA, folder)
+
+
+def write(folder: Path, chunks: list[EncodedChunk]) -> None:
+    writer = writer_of(folder)
     for chunk in chunks:
-        entries.append((chunk.corpus, writer.add(chunk)))
-        writer.sync()
-        writer.close_full()
-    writer.close()
-    return entries
-
-
-def finish(folder: Path, before: list[tuple[int, ChunkEntry]]) -> None:
-    ShardsWriter(folder, np.dtype("<u2"), before).finish(CORPORA)
+        writer.add(chunk)
+    writer.finish()
 
 
 def files(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-@pytest.mark.parametrize("size", [1, 5, 10, 1000])
-def test_ids_come_back(size, tmp_path, monkeypatch):
-    monkeypatch.setattr(shards, "PAIRS", size)
-    finish(tmp_path, write(tmp_path, CHUNKS))
-    corpus = ParallelIds(tmp_path)
+@pytest.mark.parametrize("tokens", [1, 40, 10_000])
+@pytest.mark.parametrize("chunks", [1, 3, 1000])
+def test_ids_come_back(tokens, chunks, tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "TOKENS", tokens)
+    monkeypatch.setattr(shards, "CHUNKS", chunks)
+    write(tmp_path, CHUNKS)
+    corpus = ParallelIds(tmp_path / "ids")
     assert [(corpus.source[pair].tolist(), corpus.target[pair].tolist()) for pair in range(len(corpus))] == ALL
     assert corpus.sizes == [11, 6, 11]
     lengths = [[len(pair[side]) for pair in ALL] for side in (0, 1)]
     order = RANDOM.permutation(len(ALL))
     assert [found.tolist() for found in corpus.lengths_of(order)] == [[side[one] for one in order] for side in lengths]
     assert corpus.mean_lengths == tuple(sum(side) / len(ALL) for side in lengths)
-    tokens = [sum(pair) for pair in zip(*lengths, strict=True)]
-    assert corpus.longest_pair() == tokens.index(max(tokens))
-    assert len(list(tmp_path.iterdir())) == {1: 7, 5: 4, 10: 3, 1000: 2}[size]
+    sums = [sum(pair) for pair in zip(*lengths, strict=True)]
+    assert corpus.longest_pair() == sums.index(max(sums))
+    made, held = 0, []
+    for corpus_of_chunk in CHUNKS:
+        held.append(len(corpus_of_chunk.source) + len(corpus_of_chunk.target))
+        if sum(held) >= tokens or len(held) == chunks or corpus_of_chunk is CHUNKS[-1]:
+            made, held = made + 1, []
+    assert len(list((tmp_path / "ids").glob("0*"))) == made
     for outside in (-1, len(ALL)):
         with pytest.raises(IndexError):
             corpus.source[outside]
 
 
-@pytest.mark.parametrize("size", [1, 5, 1000])
 @pytest.mark.parametrize("stopped", range(len(CHUNKS) + 1))
-def test_writing_goes_on_after_what_is_known_to_be_there(size, stopped, tmp_path, monkeypatch):
-    """What was written after that, or renamed, makes no difference."""
-    monkeypatch.setattr(shards, "PAIRS", size)
-    finish(tmp_path / "whole", write(tmp_path / "whole", CHUNKS))
-    for further in (0, 1, 2):
-        folder = tmp_path / str(further)
-        writer = ShardsWriter(folder, np.dtype("<u2"))
-        known = []
-        for number, chunk in enumerate(CHUNKS[: stopped + further]):
-            if number >= stopped and writer.full:
-                break  # a shard is never closed before the entries are kept
-            entry = writer.add(chunk)
-            writer.sync()
-            if number < stopped:
-                known.append((chunk.corpus, entry))
-                if number < stopped - 1 or further != 1:
-                    writer.close_full()
-        writer.close()
-        finish(folder, known + write(folder, CHUNKS[stopped:], known))
-        assert files(folder) == files(tmp_path / "whole")
+def test_writing_goes_on_after_the_last_shard(stopped, tmp_path, monkeypatch):
+    """Chunks of a shard that wasn't finished are written again."""
+    monkeypatch.setattr(shards, "CHUNKS", 2)
+    write(tmp_path / "whole", CHUNKS)
+    first = writer_of(tmp_path / "stopped")
+    for chunk in CHUNKS[:stopped]:
+        first.add(chunk)
+    second = writer_of(tmp_path / "stopped")
+    assert second.written.chunks == stopped // 2 * 2
+    assert second.written.pairs == sum(chunk.counts.read for chunk in CHUNKS[: second.written.chunks])
+    write(tmp_path / "stopped", CHUNKS[second.written.chunks :])
+    assert files(tmp_path / "stopped") == files(tmp_path / "whole")
 
 
-def test_what_was_lost_is_told(tmp_path):
-    known = write(tmp_path / "train", CHUNKS[:3])
-    os.truncate(tmp_path / "train" / "00000.partial" / "source.ids", 3)
-    with pytest.raises(UserError, match=r"source\.ids: is shorter than it was; delete"):
-        ShardsWriter(tmp_path / "train", np.dtype("<u2"), known)
+def test_hashes_are_known_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "CHUNKS", 1)
+    hashes = np.arange(6, dtype=np.uint64).reshape(2, 3)
+    first = ShardsWriter(tmp_path / "ids", np.dtype("<u2"), CORPORA, tmp_path, ("pair", "source"))
+    assert first.first_of(hashes).all()
+    first.add(replace(CHUNKS[0], hashes=hashes))
+    second = ShardsWriter(tmp_path / "ids", np.dtype("<u2"), CORPORA, tmp_path, ("pair", "source"))
+    assert second.first_of(np.array([[2, 7, 0], [2, 5, 9]], dtype=np.uint64)).tolist() == [[0, 1, 0], [1, 0, 1]]
 
 
 def test_small_vocabularies_take_half_the_bytes():

@@ -28,10 +28,10 @@ def corpora(tmp_path, monkeypatch):
 
 def drawn(corpora, most):
     found = list(sample(corpora, most))
-    for corpus, pair in found:
-        assert pair.source.split() == ["s", str(corpus), str(pair.line - 1)]
-        assert pair.target.split() == ["t", str(corpus), str(pair.line - 1)]
-    places = [(corpus, pair.line) for corpus, pair in found]
+    for corpus, (source, target) in found:
+        assert source.split()[:2] == ["s", str(corpus)]
+        assert target == f"t{source[1:]}"
+    places = [(corpus, int(source.split()[2])) for corpus, (source, _) in found]
     assert places == sorted(set(places))
     return places
 
@@ -59,17 +59,17 @@ def test_the_draw_is_the_same_again_and_as_likely_everywhere(corpora):
     assert drawn(corpora, 200) == drawn(corpora, 200)
     large = [line for corpus, line in drawn(corpora, 700) if corpus == 1]
     assert len(large) == 360
-    quarters = Counter((line - 1) // 250 for line in large)
+    quarters = Counter(line // 250 for line in large)
     assert all(60 < quarters[quarter] < 120 for quarter in range(4)), quarters  # 90, within four deviations
 
 
 def test_text_that_is_not_drawn_is_not_kept(tmp_path, monkeypatch):
-    """Of 3 MB on each side, in chunks of 1 MB."""
+    """Of 3 MB on each side, in chunks of 0.1 MB."""
     monkeypatch.setattr(corpus_module, "LINES", 100)
     files = []
     for side in "st":
         files.append(tmp_path / side)
-        files[-1].write_text(f"{side * 10_000}\n" * 300)
+        files[-1].write_text(f"{side * 1_000}\n" * 3000)
     corpora = [CorpusFiles((files[0],), (files[1],))]
     tracemalloc.start()
     try:

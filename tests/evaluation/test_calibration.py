@@ -3,10 +3,9 @@
 from itertools import product
 
 import pytest
+from benchmarks.confidence import area_under_curve, expected_calibration_error
 from hypothesis import assume, given
 from hypothesis import strategies as st
-
-from headway.evaluation import area_under_curve, expected_calibration_error
 
 CASES = st.lists(
     st.tuples(st.sampled_from([0.0, 0.05, 0.1, 0.2, 0.31, 0.5, 0.55, 0.99, 1.0]), st.booleans()), min_size=1

@@ -1,4 +1,4 @@
-// Answers with the sentences that the glass box says of a record, in a document without a browser: chips stand in ⟦⟧, explanations of terms are left out.
+// Answers with the sentences that the glass box says of a record, in the document of stand_in.js.
 
 import { createInterface } from "node:readline";
 
@@ -11,88 +11,13 @@ import { chosenHead } from "./page/views/heads.js";
 import { lookingPicture } from "./page/views/looking.js";
 import { needsPart } from "./page/views/looks_and_needs.js";
 import { openIn } from "./page/views/machine.js";
-import { openNumbers } from "./page/views/numbers.js";
 import { nearSentences } from "./page/views/patching.js";
 import { stepsView } from "./page/views/steps.js";
 import { STOPS } from "./page/views/tour_stops.js";
 import { translateView } from "./page/views/translate.js";
 import { unchanged } from "./page/views/trying.js";
 import { speaker } from "./page/views/words.js";
-
-class Element {
-  constructor() {
-    this.children = [];
-    this.listeners = {};
-    this.names = new Set();
-    this.style = { setProperty() {} };
-    const { names } = this;
-    this.classList = { add: (name) => names.add(name), remove: (name) => names.delete(name), toggle: () => {} };
-  }
-
-  append(...children) {
-    this.children.push(...children);
-  }
-
-  replaceChildren(...children) {
-    this.children = children;
-  }
-
-  setAttribute(name, value) {
-    if (name === "class") value.split(" ").forEach((one) => this.names.add(one));
-  }
-
-  addEventListener(name, act) {
-    this.listeners[name] = act;
-  }
-
-  getBoundingClientRect() {
-    return { left: 0, top: 0, width: 0, bottom: 0 };
-  }
-
-  getContext() {
-    return { measureText: () => ({ width: 0 }), createImageData: (columns, rows) => ({ data: new Uint8ClampedArray(4 * columns * rows) }), putImageData() {} };
-  }
-
-  querySelector() {
-    return new Element();
-  }
-
-  get textContent() {
-    if (this.hidden || this.names.has("explained")) return "";
-    const text = this.children.map((child) => child.textContent ?? child).join("");
-    return this.names.has("chip") ? `⟦${text}⟧` : text;
-  }
-
-  set textContent(text) {
-    this.children = [text];
-  }
-
-  /** All elements of a class, in order. */
-  all(name) {
-    const below = this.children.flatMap((child) => (child instanceof Element ? child.all(name) : []));
-    return this.names.has(name) ? [this, ...below] : below;
-  }
-}
-
-class Observer {
-  constructor(act) {
-    this.observe = () => act();
-  }
-}
-
-Object.assign(globalThis, {
-  document: { createElement: () => new Element(), createElementNS: () => new Element() },
-  window: { matchMedia: () => ({ matches: true }) },
-  ResizeObserver: Observer,
-});
-
-function glassOf(record, language) {
-  const kept = new Map();
-  const glass = { record, say: speaker(language), get: openNumbers(record), inspect: null, computes: [], measured: [], languageName: (code) => code, choose() {} };
-  glass.kept = (name, first) => (kept.has(name) ? kept : kept.set(name, first)).get(name);
-  glass.chosen = { source: null, target: null };
-  return glass;
-}
+import { glassOf } from "./stand_in.js";
 
 function tour(glass) {
   return STOPS.map((stop) => {

@@ -46,10 +46,12 @@ def running(script: Path, *arguments: str) -> Iterator[Script]:
 
 @contextmanager
 def page(script: Path, folder: Path) -> Iterator[Script]:
-    """A process for a script that imports the page's modules as `./page/engine/….js`. folder: an empty one."""
+    """A process for a script that imports the page's modules as `./page/engine/….js`, and scripts beside it. folder: an
+    empty one."""
     shutil.copytree(MODULES, folder / "page", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     (folder / "page" / "engine" / "kernel_code.js").write_text(kernel_module())
-    shutil.copy(script, folder)
+    for one in script.parent.glob("*.js"):
+        shutil.copy(one, folder)
     (folder / "package.json").write_text('{"type": "module"}')  # else node may take .js for its older kind of modules
     with running(folder / script.name) as process:
         yield process

@@ -12,6 +12,14 @@ from numpy.typing import NDArray
 from tests.page.decoding import decoded
 
 Matrix = NDArray[np.float64]
+NAMED_FROM = 0.5
+"""A label's least share."""
+ORDER = ["previous", "aligned", "same", "next", "diagonal", "control", "favourite"]
+"""Of measures that are equal, the first names the head."""
+LABELS = {
+    "previous": {"encoder": "previous", "decoder": "previous", "cross": "before aligned"},
+    "next": {"encoder": "next", "decoder": "next", "cross": "after aligned"},
+}
 
 
 def habit(chance: np.random.Generator, name: str, like: NDArray[Any]) -> NDArray[np.float32]:
@@ -90,3 +98,20 @@ def shares_of(kind: str, head: Matrix, others: Matrix | None) -> dict[str, float
         return {**found, "same": at(centre)}
     diagonal = np.floor(np.arange(rows) * (columns - 1) / max(rows - 1, 1) + 0.5).astype(int)
     return {**found, "aligned": at(centre), "diagonal": at(diagonal)}
+
+
+def bits_of(rows: Matrix) -> float:
+    """The mean entropy of rows of sum 1."""
+    return float(-(rows * np.log2(rows, out=np.zeros_like(rows), where=rows > 0)).sum(axis=-1).mean())
+
+
+def label_of(kind: str, head: Matrix, shares: dict[str, float], keys: list[str]) -> tuple[str | None, str]:
+    """The measure that names a head, or None, and its label. shares: of `shares_of`; keys: names of columns."""
+    best = max((name for name in ORDER if name in shares), key=lambda name: shares[name])
+    if shares[best] < NAMED_FROM:
+        return None, "spread" if bits_of(head) >= 1 else "by no rule"
+    control = 0 if kind == "decoder" else -1
+    received = head.mean(axis=0)
+    received[control] = -1
+    tokens = {"control": f"{keys[control]} sink", "favourite": f"mostly {keys[received.argmax()]}"}
+    return best, LABELS.get(best, {}).get(kind) or tokens.get(best, best)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -52,10 +53,10 @@ def stored() -> StoredModel:
 
 
 def header(file: bytes) -> dict:
-    length = int.from_bytes(file[40:44], "little")
-    assert file[:8] == b"HEADWAY1"
-    assert file[8:40] == hashlib.sha256(file[40:]).digest()
-    return json.loads(file[44 : 44 + length])
+    sum_, length = (int.from_bytes(file[at : at + 4], "little") for at in (8, 12))
+    assert file[:8] == b"HEADWAY2"
+    assert sum_ == zlib.crc32(file[12:])
+    return json.loads(file[16 : 16 + length])
 
 
 def test_a_folder_for_any_static_host(stored, tmp_path):

@@ -12,8 +12,7 @@ from py_mini_racer import JSEvalException
 from headway.page import export
 from headway.page.document import quantized
 from headway.page.export import JavaScriptModel, script
-from headway.page.model_file import model_file
-from tests.page.engines import NEVER, engine_of, file_of, random_model, sources
+from tests.page.engines import engine_of, file_of, random_model, sources
 
 BOS, EOS = 2, 3
 
@@ -64,17 +63,7 @@ def test_int8_is_off_by_half_a_step_at_most():
     assert (np.abs(numbers).max(axis=1) == [127, 127, 0, 127, 127]).all()
 
 
-@pytest.mark.parametrize("length", [0, 1, 54, 55, 56, 63, 64, 65, 1000])
-def test_checksums_of_every_length(length):
-    """Python's hashlib wrote them; a message is filled up to blocks of 64 bytes."""
-    model = random_model()
-    weights = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
-    about = {"config": model.config.to_dict(), "never_generated": NEVER}
-    file = model_file({**about, "filler": "x" * length}, weights, "int8")
-    assert JavaScriptModel(file, bos_id=BOS, eos_id=EOS).kernel
-
-
-@pytest.mark.parametrize("place", [8, 40, 100, -1000, -1])
+@pytest.mark.parametrize("place", [8, 12, 16, 100, -1000, -1])
 def test_damage_is_noticed(place):
     file = bytearray(file_of(random_model(), "int8"))
     file[place] ^= 1
@@ -82,12 +71,13 @@ def test_damage_is_noticed(place):
         JavaScriptModel(bytes(file), bos_id=BOS, eos_id=EOS)
 
 
-def test_a_file_that_was_cut_off_is_noticed():
+@pytest.mark.parametrize("length", [8, 13, 100, -5])
+def test_a_file_that_was_cut_off_is_noticed(length):
     with pytest.raises(JSEvalException, match="the model file is damaged"):
-        JavaScriptModel(file_of(random_model())[:-5], bos_id=BOS, eos_id=EOS)
+        JavaScriptModel(file_of(random_model())[:length], bos_id=BOS, eos_id=EOS)
 
 
-@pytest.mark.parametrize("file", [b"", b"<!DOCTYPE html>", b"HEADWAY2" + bytes(100)])
+@pytest.mark.parametrize("file", [b"", b"<!DOCTYPE html>", b"HEADWAY1" + bytes(100)])
 def test_another_file_is_refused(file):
     with pytest.raises(JSEvalException, match="not a headway model"):
         JavaScriptModel(file, bos_id=BOS, eos_id=EOS)

@@ -22,6 +22,22 @@ from headway.page.standalone import modules_of, page_of, style_sheet
 from tests.translator.test_translator import translator
 
 CHROMIUM = shutil.which("chromium")
+AXE = Path(__file__).parent.parent / "node_modules" / "axe-core" / "axe.min.js"
+FINDINGS = """async () => (await axe.run()).violations.map(({ id, nodes }) =>
+  `${id}: ${nodes.slice(0, 3).map((one) => one.target + " " + one.failureSummary.split("\\n")[1]).join(" | ")}`)"""
+FOCUSED = """() => {
+  const one = document.activeElement;
+  const { outlineStyle, boxShadow } = getComputedStyle(one);
+  one.dataset.reached = one.type === "radio" || outlineStyle !== "none" || boxShadow !== "none" ? "seen" : "unseen";
+}"""
+UNREACHED = """() => {
+  const all = document.querySelectorAll(".glass :is(button, select, textarea, summary, input, [tabindex='0'])");
+  const asked = [...all].filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0);
+  const left = asked.filter((one) => (one.type !== "radio" || one.checked) && one.dataset.reached !== "seen");
+  return left.map((one) => one.outerHTML.slice(0, 120));
+}"""
+VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
+"""The views of a box, in the order of their tabs; with moments of a training "training" stands before the last."""
 FOLDER = files("headway.page") / "views"
 ORIGIN = "http://glass.test"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"
@@ -120,6 +136,58 @@ class Window:
 
     def texts(self, selector: str) -> list[str]:
         return [text.strip() for text in self.page.locator(selector).all_inner_texts()]
+
+
+def found_by_axe(page: Any) -> dict[str, list[str]]:
+    """Opens each view of a box, all parts that open in it, what a live model computes on demand, a block of the
+    machine, and the tour from its first stop to its end. -> what axe finds there, by the place; the test is skipped
+    where axe isn't installed."""
+    if not AXE.is_file():
+        pytest.skip("packages of npm aren't installed")
+    found: dict[str, list[str]] = {}
+
+    def look(place: str) -> None:
+        page.wait_for_timeout(300)  # what is painted part by part, and quick answers
+        if some := page.evaluate(FINDINGS):
+            found[place] = some
+
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    for tab in page.locator(".glass [role=tab]").all():
+        tab.click()
+        page.evaluate("for (const one of document.querySelectorAll('#glass-view details')) one.open = true")
+        page.wait_for_timeout(300)
+        asked = page.locator("#glass-view :is(.try-all, .analysis-place button):visible").all()
+        for one in asked:
+            one.click()
+        page.wait_for_timeout(2000 if asked else 0)
+        look(str(tab.get_attribute("id")))
+    page.click("#glass-tab-machine")
+    page.click(".decoder [data-place=cross]")
+    look("an open block")
+    page.click(".tool-tour")
+    page.keyboard.press("ArrowRight")  # where to is asked of a live model
+    page.locator(".tour .reveal button").first.click()
+    look("the tour")
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+    look("its end")
+    page.keyboard.press("Escape")
+    return found
+
+
+def unreached(page: Any) -> dict[str, list[str]]:
+    """Goes through each view of a box with the Tab key. -> what can't be reached so, or isn't seen to have the focus"""
+    found: dict[str, list[str]] = {}
+    for tab in page.locator(".glass [role=tab]").all():
+        tab.click()
+        page.wait_for_timeout(300)
+        count = page.locator("a, button, select, textarea, summary, input, [tabindex='0']").count()
+        for _ in range(count + 10):  # also by way of the browser's own parts
+            page.keyboard.press("Tab")
+            page.evaluate(FOCUSED)
+        if some := page.evaluate(UNREACHED):
+            found[str(tab.get_attribute("id"))] = some
+    return found
 
 
 def write_page(document: dict[str, Any], path: Path, language: str | None = None) -> str:

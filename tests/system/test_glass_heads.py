@@ -99,3 +99,15 @@ def test_a_head_has_one_colour_in_all_views(opened, record):
         "all => all.map((one) => one.style.getPropertyValue('--head'))"
     )
     assert swatches == colours[:4]
+
+
+def test_a_row_of_attention_has_its_entropy(opened, record):
+    window = opened(record.to_dict())
+    window.view("heads")
+    layer, head = (int(part) - 1 for part in window.page.inner_text(".head[aria-pressed=true] b").split("·"))
+    lines = window.page.locator(".large .lines canvas")
+    for row, weights in enumerate(record.attention["cross"][layer, head][:3].astype(float)):
+        lines.press("ArrowDown")
+        bits = -(weights * np.log2(weights)).sum()
+        told = window.page.inner_text(".large .lines .readout")
+        assert f"entropy {bits:.2f} bits" in told or f"entropy {bits + 0.001:.2f} bits" in told, row

@@ -102,3 +102,14 @@ def test_another_layer_has_other_data(opened, record):
     window.page.click(".encoder .layer > .choice label >> nth=1")
     window.page.wait_for_timeout(800)
     assert window.page.evaluate(pixels) != before
+
+
+def test_blocks_and_the_whole_say_how_many_parameters_they_have(opened, record, random):
+    window = opened(record.to_dict())
+    window.view("machine")
+    counts = {name: one.numel() for name, one in random.model.named_parameters()}
+    assert f"({sum(counts.values()):,} parameters)" in window.page.inner_text(".follow-told")
+    for place, part in (("self", "self_attention"), ("feed_forward", "feed_forward.")):
+        window.page.click(f".encoder [data-place={place}]")
+        wanted = sum(count for name, count in counts.items() if name.startswith(f"encoder.layers.0.{part}"))
+        assert f"· {wanted:,} parameters" in window.page.inner_text(".panel header")

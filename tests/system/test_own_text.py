@@ -144,7 +144,7 @@ def test_ctrl_c_while_choosing_tells_how_to_go_on(pairs, tmp_path):
         (("PAIRS", "--output", "RUN", "data.source_language=german", "data.target_language=en"), "did you mean de?"),
         (
             (*("PAIRS", "--column", 2, "--column", 3, "--output", "RUN"), *KOREAN_TO_GERMAN),
-            "the source is mostly LATIN, not HANGUL as Korean is; set data.source_language, data.target_language",
+            "source and target are mostly LATIN and LATIN, not HANGUL and LATIN; set data.source_language",
         ),
     ],
 )

@@ -13,6 +13,7 @@ from benchmarks.load import ServerProcess
 from headway import Translator
 from headway.insight.analyses import NAMES
 from headway.storage import load_model, save_model
+from tests.system.browsing import found_by_axe, unreached
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
@@ -336,6 +337,22 @@ def test_the_glass_box_has_its_room(open_page):
         page.select_option("#sentence", "Cat dog!")
     assert asked.value.post_data_json["q"] == "Cat dog!"
     sync_api.expect(page.locator("#glass")).to_have_text("4 object function ko")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en-US", "ko-KR"])
+def test_axe_finds_nothing_in_page_and_box_and_the_tab_key_reaches_everything(open_page, locale, scheme):
+    page = open_page(locale, scheme=scheme, glass=None)
+    page.fill("#text", "Ant bee. Cat dog!")
+    page.wait_for_selector("#translation:not(:empty)")
+    page.click("#past summary")
+    page.wait_for_selector("#history li")
+    page.click("#inside summary")
+    page.wait_for_selector("#glass [role=tabpanel]", timeout=60_000)  # the first look loads torch
+    assert open_page.said == []
+    assert found_by_axe(page) == {}
+    open_page.said.clear()  # the page's policy forbids axe its own styles
+    assert unreached(page) == {}
 
 
 def test_a_link_opens_a_sentence_and_a_view(open_page):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -23,14 +24,13 @@ from headway.storage import Aligner, StoredModel
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from tests.page.scripts import Script, running
-from tests.system.browsing import Window, chromium
+from tests.system.browsing import VIEWS, Window, chromium, found_by_axe, unreached
 from tests.system.conftest import ROOT, Corpus
 from tests.system.running import complaint, run_headway
 from tests.system.test_glass_sampling import check
 
 FIREFOX = shutil.which("firefox-esr")
 TEXT = "ant bee cat dog elk"
-VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 LINES = [f"Der {noun} {verb} im Haus." for noun in ("Hund", "Mann", "Ball") for verb in ("ruht", "läuft", "schläft")]
 EDITS = [
     [{"kind": "head_off", "attention": "cross", "layer": 1, "head": 0}],
@@ -95,6 +95,19 @@ def closed(window: Window) -> None:
     """As `Window.close`; a worker from a blob is no other place."""
     window.asked = [url for url in window.asked if not url.startswith("blob:")]
     window.close(may_move=True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en-US", "ko-KR"])
+def test_axe_finds_nothing_in_any_view(browser, one_file, locale, scheme):
+    window = opened(browser, one_file.as_uri(), locale=locale, scheme=scheme, reduced_motion="reduce")
+    window.page.click("footer summary")
+    assert found_by_axe(window.page) == {}
+    closed(window)
+
+
+def test_the_tab_key_reaches_everything(window):
+    assert unreached(window.page) == {}
 
 
 @pytest.fixture
@@ -179,6 +192,14 @@ def test_every_view_is_there_and_live(window, translator):
     written = [one.after.text for one in translator.inspect("cat dog", cases=cases).cases]
     changed = sorted(text for text in written if text != wanted.text)
     assert sorted(window.texts(".heads-off bdi")) == changed
+    panel.locator(".check input").check()
+    panel.locator(".effects button >> nth=1").click()
+    result = ".card:has(.effects) .result"
+    window.contains(f"{result} h4", "Head 2 of layer 1")
+    assert "Head 1 of layer 1" in window.page.inner_text(f"{result} h4")  # as it was chosen before
+    both = translator.inspect("cat dog", cases=[[cases[0][0], cases[1][0]]])
+    left = math.exp(both.cases[0].before.score - both.score)
+    assert window.page.inner_text(f"{result} .left") == f"{100 * left:.1f}% of the probability remains"
     window.view("heads")
     window.count(".large-pictures", 1)
     window.page.click(".importance summary")

@@ -40,8 +40,8 @@ def judged(folder: Path, sources: list[str], targets: list[str], *overrides: str
 
 def test_sides_that_are_exchanged_are_refused_with_both_scripts_and_remedies(tmp_path: Path) -> None:
     told = (
-        r"a\.en: the filter script drops 20 of 21 pairs that were judged, 1 are left: the source is mostly HANGUL, "
-        r"not LATIN as English is, the target is mostly LATIN, not HANGUL as Korean is; exchange the sides; "
+        r"a\.en: the filter script drops 20 of 21 pairs that were judged, 1 are left: source and target are mostly "
+        r"HANGUL and LATIN, not LATIN and HANGUL; exchange the sides; "
         r"to keep such pairs: data\.filters\.script=false"
     )
     with pytest.raises(UserError, match=told):
@@ -53,7 +53,8 @@ def test_sides_that_are_exchanged_are_refused_with_both_scripts_and_remedies(tmp
 
 
 def test_a_side_in_another_script_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"are left: the target is mostly LATIN, not HANGUL as Korean is; set data"):
+    told = "are left: source and target are mostly LATIN and LATIN, not LATIN and HANGUL; set data"
+    with pytest.raises(UserError, match=told):
         judged(tmp_path, ENGLISH, GERMAN)
 
 

@@ -63,7 +63,6 @@ def _no_command(
 
 
 def main() -> None:
-    """The program `headway`."""
     prepare_streams()
     code = _run()
     if train.is_rank() or code > 128:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from headway.translator import Translator
 
 FORMS: dict[BestBy, str] = {"valid_loss": ".3f", "valid_bleu": ".2f"}
-"""Formats of the log's measures."""
 
 
 @options.with_search_options

@@ -207,15 +207,12 @@ class TestSet:
         return [tag + source for source in self.sources]
 
     def tokenization(self, info: ModelInfo) -> str:
-        """sacreBLEU's tokenisation of a model's translations of this test set."""
         return self.tokenize or tokenization_for(info, self.target_language)
 
     def measured(self, translations: Sequence[str]) -> list[Measured]:
-        """Scores of the translations by the metrics."""
         return [metric.measure(self.sources, translations, self.references) for metric in self.metrics]
 
     def compared(self, system: System, other: System, tokenize: str) -> list[Comparison]:
-        """Two systems, by BLEU, chrF and each metric."""
         from headway.evaluation import compare_measured, compare_translations
 
         by_metrics = [compare_measured(*pair) for pair in zip(system[1], other[1], strict=True)]
@@ -244,7 +241,6 @@ def shown_score(metric: str, score: float, sign: str = "") -> str:
 
 
 def shown_difference(one: Comparison) -> str:
-    """The difference of two systems, and whether it may be chance."""
     difference = shown_score(one.metric, one.score - one.other, "+")
     if one.p_value is None:
         return f"{difference}, one score of all lines, so chance can't be told"

@@ -12,7 +12,6 @@ from typer import Argument, Option
 from headway.cli import options
 from headway.cli.evaluate import TestSet, tokenization_for
 from headway.cli.files import tell, validation_pairs
-from headway.cli.make import with_shortlist
 from headway.decoding.options import SearchOptions
 from headway.errors import UserError
 from headway.threads import use_threads
@@ -46,9 +45,6 @@ def export(
     precision: Annotated[str | None, Option(metavar="TYPE", help="web: int8 (default), float16 or float32.")] = None,
     source: Annotated[Path | None, Option(help="Test set, to report what the export costs in BLEU.")] = None,
     reference: options.Reference = None,
-    target: Annotated[
-        Path | None, Option(help="ctranslate2: learn a vocabulary map from training text; --source is its other side.")
-    ] = None,
     threads: options.Threads = None,
 ) -> None:
     """Export a model for another tool.
@@ -58,7 +54,6 @@ def export(
     \b
     headway export runs/mine --to ctranslate2 --output mine-ct2 --quantization int8
     headway export runs/mine --to ctranslate2 --output mine-ct2 --quantization int8 --source test.de --reference test.en
-    headway export runs/mine --to ctranslate2 --output mine-ct2 --source train.de --target train.en
     headway export runs/mine --to huggingface --output mine-hf
     headway export runs/mine --to onnx --output mine-onnx
     headway export runs/mine --to argos --output mine.argosmodel
@@ -74,23 +69,14 @@ def export(
     for flag, value, tools in (
         ("--quantization", quantization, QUANTIZED),
         ("--precision", precision, ("web",)),
-        ("--target", target, ("ctranslate2",)),
     ):
         if value is not None and to not in tools:
             raise UserError(f"{flag} is of {' and '.join(tools)} alone, not of {to}")
-    if target is not None and reference is not None:
-        raise UserError(
-            "--target makes --source training text, --reference a test set; write a model with `headway shortlist` "
-            "first, and export that with --source and --reference"
-        )
-    for flag, value in (("--target", target), ("--reference", reference)):
-        if value is not None and source is None:
-            raise UserError(f"{flag} {value}: needs the --source that it translates")
-    test_set = TestSet(source, reference, None, model, None) if source is not None and target is None else None
+    if reference is not None and source is None:
+        raise UserError(f"--reference {reference}: needs the --source that it translates")
+    test_set = None if source is None else TestSet(source, reference, None, model, None)
     use_threads(threads)
     stored = load_model(model)
-    if source is not None and target is not None:
-        stored = with_shortlist(stored, source, target, model)
     if to in QUANTIZED:
         SearchOptions(**stored.decoding).warn_of_lost(to)
     translator = Translator(stored, device="cpu")

@@ -99,61 +99,27 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table on standard output, in a terminal with long cells folded."""
-    if sys.stdout.isatty():
-        _print_in_terminal(rows)
-    else:
-        typer.echo(textwrap.indent(draw_table(rows), "  "))
-
-
-def print_markdown(text: str) -> None:
-    """Prints Markdown on standard output, outside a terminal as it is, with the columns of tables aligned."""
-    if sys.stdout.isatty():
-        for block in _blocks(text):
-            _print_in_terminal(block)
-    elif text:
-        typer.echo(f"\n{with_plain_tables(text)}")
-
-
-def _print_in_terminal(block: str | Sequence[Sequence[str]]) -> None:
-    """Prints Markdown, or a table from its rows of cells."""
-    from rich import box
-    from rich.console import Console
-    from rich.markdown import Markdown
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    if isinstance(block, str):
-        console.print(Markdown(block, hyperlinks=False))
-    else:
-        table = Table(box=box.SIMPLE, show_header=False)
-        for row in block:
-            table.add_row(*(Text(cell, overflow="fold") for cell in row))
-        console.print(table)
+    """Prints a table on standard output."""
+    typer.echo(textwrap.indent(draw_table(rows), "  "))
 
 
 def with_plain_tables(markdown: str) -> str:
-    """The text with the columns of its tables aligned; everything else stays as it is."""
-    return "\n".join(block if isinstance(block, str) else draw_table(block) for block in _blocks(markdown))
-
-
-def _blocks(markdown: str) -> Iterator[str | list[list[str]]]:
-    """Text and tables in turn; a table is its rows of cells, without the rule and without a blank head."""
+    """The text with the columns of its tables aligned, without their rules and blank heads."""
+    blocks = []
     for may_be_table, block in groupby(markdown.split("\n"), key=lambda line: line.startswith("|")):
         lines = list(block)
         columns = len(_BAR.split(lines[0])) - 2
         rows = [_BAR.split(line.rstrip().removesuffix("|")[1:], columns - 1) for line in lines] if columns > 1 else []
         if may_be_table and len(rows) > 1 and all(_RULE.fullmatch(cell.strip()) for cell in rows[1]):
             cells = [[cell.strip().replace("\\|", "|") for cell in row] for row in (rows[0], *rows[2:])]
-            yield [row for row in cells if any(row)]
+            blocks.append(draw_table([row for row in cells if any(row)]))
         else:
-            yield "\n".join(lines)
+            blocks += lines
+    return "\n".join(blocks)
 
 
 def input_lines(file: str, layout: Layout, shard: str | None = None) -> Iterator[Line]:
-    """The texts of the file, or of a shard of it, such as `3/8`. Raises UserError for a file that can't be read, before
-    the first line."""
+    """The texts of the file, or of a shard of it, such as `3/8`. Raises UserError before the first line."""
     if file == "-":
         if shard is not None:
             raise UserError("--shard needs a FILE: the size of standard input isn't known before its end")
@@ -191,8 +157,7 @@ def parallel_pairs(
     *,
     lenient: bool = False,
 ) -> Iterator[Pair]:
-    """The pairs of `read_pairs`. First prints notices about how files with both sides are read. model: its languages
-    tell which side is which. Raises UserError."""
+    """The pairs of `read_pairs`, after notices of their layout. model: its languages tell the sides."""
     from headway.storage.model_directory import model_info
 
     languages, targets = NO_LANGUAGES, [file for file in target if file is not None]

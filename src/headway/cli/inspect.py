@@ -132,8 +132,7 @@ def inspect(
 
 
 def _show_maps(charts: list[list[HeatMap]], output: Path | None, *, moving: bool, cross: bool) -> None:
-    """Writes a picture, or prints the maps. Raises UserError for a moving picture of anything but one map of
-    cross-attention."""
+    """Writes a picture, or prints the maps. Raises UserError if several are to move."""
     from headway.insight import draw_map
     from headway.insight.animation import animated_picture
 
@@ -240,4 +239,5 @@ def show(model: options.Model, as_json: options.JsonOutput = False) -> None:
         [(name, f"{of_encoder[name]} (as the encoder)" if size is None else str(size)) for name, size in sizes]
     )
     card = "".join(char for char in stored.card if char.isprintable() or char in "\n\t").rstrip()
-    files.print_markdown(card)
+    if card:
+        typer.echo(f"\n{files.with_plain_tables(card)}")

@@ -144,30 +144,24 @@ def shortlist(
     """Make a model translate faster on CPU.
 
     Learns from training text which target tokens each source token may become, and writes the model with this list.
-    Greedy and beam search then compute only the tokens on the list of a sentence. With the engine ctranslate2 these
-    are the lists of all sentences of a batch, so a translation may depend on the sentences beside it.
+    The engine ctranslate2 then computes only the tokens on the lists of a batch's sentences, so a translation may
+    depend on the sentences beside it.
 
     \b
     headway shortlist runs/mine --source train.de --target train.en --output models/mine-short
     """
-    from headway.storage import load_model, save_model
-
-    options.check_new(output)
-    save_model(output, with_shortlist(load_model(model), source, target, model))
-    tell(f"{output}: written, with a shortlist")
-
-
-def with_shortlist(stored: StoredModel, source: Path, target: Path | None, model: Path) -> StoredModel:
-    """The model with a shortlist learned from training text. model: its folder. Raises UserError."""
-    from headway.storage import with_int8
+    from headway.storage import load_model, save_model, with_int8
     from headway.text.shortlist import learn_shortlist
     from headway.translator.codec import Codec
 
-    codec = Codec(stored, stored.model.config.max_length)
+    options.check_new(output)
+    stored = load_model(model)
+    codec = Codec(stored, stored.config.max_length)
     pairs = parallel_pairs([source], [target], model)
     ids = ((codec.source(pair.source) or [], codec.target(pair.target) or []) for pair in pairs)
     found = learn_shortlist(ids, stored.source_tokenizer, stored.target_tokenizer)
-    return replace(with_int8(stored, None), shortlist=found)
+    save_model(output, replace(with_int8(stored, None), shortlist=found))
+    tell(f"{output}: written, with a shortlist")
 
 
 def extend(
@@ -212,7 +206,6 @@ def extend(
 
 
 def _texts(source: list[Path], target: list[Path], model: Path) -> list[list[str]]:
-    """The lines of each side. Raises UserError."""
     two_sided = next(filter(is_two_sided, [*source, *target]), None)
     if two_sided is None:
         return [list(chain.from_iterable(map(read_lines, files))) for files in (source, target)]

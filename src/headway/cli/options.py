@@ -1,7 +1,5 @@
 """Options that several commands share, declared once, with the checks of their values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
@@ -143,8 +141,7 @@ def given_options(context: typer.Context) -> dict[str, str]:
 
 
 def with_search_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of a search in place of its keyword `search`, which is the dictionary of those that
-    are given."""
+    """The command with the options of a search in place of its keyword `search`, a dictionary of those given."""
 
     @wraps(command)
     def with_options(**given: Any) -> None:

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from headway.training.loop import Watch
     from headway.training.own_text import RunRequest
 
-PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48.2M), big (184.5M)"
-"""Written out, because help needs no torch; a test counts the parameters."""
-
 
 def train(
     arguments: Annotated[list[str] | None, Argument(metavar="[RECIPE | PAIRS...] [key.path=value]...")] = None,
@@ -50,10 +47,6 @@ def train(
     fast: Annotated[
         bool, Option("--fast", help="Let the model teach a faster one, with half of its decoder and no beam.")
     ] = False,
-    preset: Annotated[
-        str | None,
-        Option(metavar="NAME", help=f"Size of the model, with a vocabulary of 8,000 tokens: {PRESET_SIZES}."),
-    ] = None,
     init_from: Annotated[
         Path | None, Option(metavar="MODEL", help="Start from MODEL's weights and vocabulary.")
     ] = None,
@@ -102,7 +95,7 @@ def train(
     recipes = [one for one in names if not is_two_sided(Path(one))]
     sides = {"source": source or pairs, "target": target, "valid_source": valid_source, "valid_target": valid_target}
     texts = {side: [str(file.absolute()) for file in given or []] for side, given in sides.items()}
-    given = {"model.preset": preset, "training.init_from": init_from, "data.prepared": data}
+    given = {"training.init_from": init_from, "data.prepared": data}
     overrides += [f"{key}={json.dumps(str(value))}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
@@ -173,7 +166,6 @@ def _request(
     *,
     fast: bool,
 ) -> RunRequest:
-    """The request of a command line with text and no recipe. Raises UserError."""
     from headway.recipe.choosing import is_limited
     from headway.training.own_text import MINUTES, RunRequest
 
@@ -188,7 +180,6 @@ def _request(
 
 
 def _again(run: Path, processes: int, threads: int | None = None) -> str:
-    """The command that continues a run."""
     many = f" --processes {processes}" if processes > 1 else ""
     return f"train --resume {shlex.quote(str(run))}{many}{'' if threads is None else f' --threads {threads}'}"
 
@@ -215,8 +206,7 @@ def _of_text(
 
 @contextmanager
 def _telling_how_to_go_on(run: Path, again: str) -> Iterator[None]:
-    """Ends the program with 130 after a Ctrl-C at which nothing can be saved, and tells the command that continues the
-    run (`again`), if there is one yet."""
+    """Ends the program with 130 after a Ctrl-C at which nothing can be saved; tells `again`, if there is a run yet."""
     from headway.recipe.reading import is_run
     from headway.training.run_directory import has_request
 
@@ -229,8 +219,7 @@ def _telling_how_to_go_on(run: Path, again: str) -> Iterator[None]:
 
 
 def _resumed(run: Path, overrides: list[str], minutes: float | None, began: float, threads: int | None) -> Recipe:
-    """The recipe of a run that goes on; with `minutes`, its limits end it after them, unless others are given. If none
-    was chosen yet, chooses one. Raises UserError."""
+    """The recipe of a run that goes on; `minutes` limit it. If none was chosen yet, chooses one. Raises UserError."""
     from headway.recipe.reading import is_run, load_recipe
     from headway.training.finishing import cooldown
     from headway.training.own_text import RunRequest

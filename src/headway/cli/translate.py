@@ -209,7 +209,6 @@ def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
 def _here(
     work: Work, file: str, output: Path | None, shard: str | None, resume: bool, threads: int | None, notices: Notices
 ) -> None:
-    """Translates in this process."""
     from headway.devices import keep_few_matrix_kernels
     from headway.threads import use_threads
     from headway.translator.job import Job
@@ -251,7 +250,6 @@ def _here(
 def _on_cluster(
     work: Work, files: list[str], output: Path | None, address: str, threads: int | None, notices: Notices
 ) -> None:
-    """Translates with Ray."""
     from headway.cluster.engine import translate_on_cluster
     from headway.threads import current_threads, use_threads
 

@@ -33,7 +33,6 @@ class TextShard:
 
     name: str
     file: int
-    """The index of the input."""
     span: Span
 
 
@@ -46,14 +45,12 @@ class Manifest:
     """The `path`, the `size` in bytes and the `sha256` of each input."""
     shards: list[TextShard]
     models: list[str]
-    """The fingerprints of the model and its ensemble."""
 
     @property
     def lines(self) -> int:
         return sum(shard.span.lines for shard in self.shards)
 
     def missing(self) -> list[TextShard]:
-        """The shards that are not translated yet."""
         present = {file.name for file in self.folder.iterdir()}
         return [shard for shard in self.shards if f"{shard.name}.txt" not in present]
 

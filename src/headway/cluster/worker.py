@@ -46,7 +46,6 @@ class Work:
         return [model_fingerprint(path) for path in (self.model, *self.ensemble)]
 
     def load(self, device: str | None = None) -> LineTranslator:
-        """Raises UserError."""
         options: Any = {name: getattr(self, name) for name in ("device", "precision", "engine", "core")}
         options |= {"device": device or self.device}
         return LineTranslator(Translator.load(self.model, ensemble=self.ensemble, **options), self.options)
@@ -75,8 +74,7 @@ class Worker:
         self._translator, self._reader = work.load(), SpanReader()
 
     def translate(self, shard: TextShard) -> ShardOutcome:
-        """Translates the shard unless its file exists. Gives it up if it has killed MOST_DEATHS workers. Never raises
-        an error."""
+        """Translates the shard unless its file exists or it has killed MOST_DEATHS workers. Never raises an error."""
         path = self._manifest.folder / f"{shard.name}.txt"
         begun = path.with_name(f"{shard.name}.begun{TEMPORARY_SUFFIX}")
         try:

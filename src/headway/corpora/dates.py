@@ -57,7 +57,6 @@ def dates_corpus(
     pools = {"valid": dates[:held_out], "test": dates[held_out : 2 * held_out], "train": dates[2 * held_out :]}
 
     def drawn(pool: list[datetime.date]) -> tuple[Written, Written]:
-        """A moment in both languages."""
         time = datetime.time(randomness.randrange(24), randomness.randrange(60))
         moment = datetime.datetime.combine(randomness.choice(pool), time)
         form, clock = randomness.choice(forms), randomness.choice(clocks)
@@ -80,8 +79,7 @@ def dates_corpus(
 
 
 def _alignment(source: list[set[str]], target: list[set[str]]) -> str:
-    """Links between words that express the same field. Where a side has no word for the half of the day, its clock
-    expresses it."""
+    """Links between words that express the same field; a clock has the half of the day if no word of its side has."""
 
     def expressed(side: list[set[str]]) -> list[set[str]]:
         clock = {"clock"} if any("half" in word for word in side) else {"clock", "half"}

@@ -14,10 +14,8 @@ from itertools import islice
 from headway.corpora import SPLITS, SplitCorpus, files_of
 
 LANGUAGES = ("ko", "rr")
-"""Suffixes of the files: Hangul, and Revised Romanization."""
 FILES = files_of(*LANGUAGES)
 SYLLABLES = (2, 3, 4)
-"""Numbers of syllables of a name."""
 INITIALS = ("g", "kk", "n", "d", "tt", "r", "m", "b", "pp", "s", "ss", "", "j", "jj", "ch", "k", "t", "p", "h")
 VOWELS = "a ae ya yae eo e yeo ye o wa wae oe yo u wo we wi yu eu ui i".split()  # noqa: SIM905
 """Initial consonants and vowels in the order by which Unicode counts syllables."""

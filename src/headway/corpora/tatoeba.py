@@ -22,7 +22,6 @@ TEST, VALID = 0.10, 0.05
 FILES = files_of("ko", "en")
 
 Pair = tuple[str, str, str]
-"""English, Korean, attribution."""
 
 
 def lay_out(output: Path, source: Path | None) -> tuple[dict[str, int], bool]:
@@ -73,7 +72,6 @@ def _connected(pairs: list[Pair]) -> dict[str, str]:
 
 
 def _key(sentence: str) -> str:
-    """The sentence without case and punctuation."""
     return "".join(char for char in sentence.casefold() if char.isalnum()) or sentence
 
 

@@ -55,7 +55,6 @@ class MicroBatch:
 
     @property
     def pairs(self) -> list[int]:
-        """The pairs of all rows."""
         return [pair for row in self.rows for pair in row]
 
     @property

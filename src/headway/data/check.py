@@ -14,7 +14,6 @@ from headway.text.characters import has_invisible, is_blank
 from headway.text.detection import script_of_character
 
 EXAMPLES = 5
-"""Lines that a finding names."""
 _RAW_BYTE, _REPLACED = re.compile("[\udc80-\udcff]"), re.compile("\ufffd")
 """A byte that was read as a surrogate (PEP 383), and the replacement character."""
 LONG_WORDS = 200
@@ -52,8 +51,6 @@ class SideSummary:
 
 @dataclass
 class CorpusCheck:
-    """The sizes of a corpus, and all findings."""
-
     pairs: int
     usable: int
     """Pairs with text on both sides."""
@@ -62,7 +59,6 @@ class CorpusCheck:
     character_ratio: float
     """Target characters for each source character, of all pairs together."""
     findings: list[Finding]
-    """Findings with at least one pair."""
 
 
 def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> CorpusCheck:

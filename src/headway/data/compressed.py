@@ -139,7 +139,6 @@ def _named_compression(path: Path) -> str:
 
 
 def _package(suffix: str, path: Path) -> ModuleType:
-    """The module for the compression."""
     if suffix != ".zst":
         return gzip if suffix == ".gz" else lzma
     for name in ZSTD:

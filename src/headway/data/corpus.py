@@ -11,7 +11,7 @@ import io
 import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
 from typing import IO
@@ -24,7 +24,6 @@ from headway.text.characters import is_blank
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TWO_SIDED = (".tsv", ".jsonl")
-"""Suffixes of files with both sides."""
 LINES = 2**14
 """Most lines of a chunk. A line of a pipe is a chunk of its own."""
 BYTES = 2**23
@@ -88,7 +87,6 @@ class Chunk:
     """Consecutive lines of one pair of files, or of one file that holds both sides."""
 
     corpus: int
-    """The index of its corpus."""
     source_file: Path
     target_file: Path | None
     first: int
@@ -97,7 +95,6 @@ class Chunk:
     source: bytes
     target: bytes
     form: Form | None
-    """The layout of a file with both sides."""
     done: float
     """The share of all source files' bytes that has been read so far, 0 to 1."""
     lenient: bool
@@ -107,10 +104,6 @@ class Chunk:
         """The pairs, blank ones included. Raises UserError."""
         for line, (source, target) in enumerate(self.texts(), start=self.first):
             yield Pair(source, target, self.source_file, line, self.target_file)
-
-    def pair(self, line: int, source: bytes, target: bytes) -> Pair:
-        """The pair of the line with this number, by its sides without line ends. Raises UserError."""
-        return next(replace(self, first=line, lines=1, source=source + b"\n", target=target + b"\n").pairs())
 
     def source_lines(self) -> list[str]:
         """The lines of the source file. Raises UserError."""
@@ -180,8 +173,7 @@ def read_pairs(
 
 
 def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool = False) -> Iterator[Chunk]:
-    """The text of all corpora, without the first `skip` chunks; `lenient` as in `read_lines`. Raises UserError, but not
-    for faults within a line, which `Chunk.texts` finds."""
+    """The text of all corpora after the first `skip` chunks. Raises UserError; `Chunk.texts` finds faults in a line."""
     size = sum(file.stat().st_size for corpus in corpora for file in corpus.sources if file.is_file())
     read = number = 0
     for place, corpus in enumerate(corpora):
@@ -309,8 +301,7 @@ def suffix_of_language(path: Path) -> str:
 
 
 def as_corpus(sources: Sequence[Path], targets: Sequence[Path], languages: Sides = NO_LANGUAGES) -> CorpusFiles:
-    """The files that match the given names and patterns. Raises UserError if a pattern of the sources matches a
-    different number of files than its pattern of the targets."""
+    """The files of these names and patterns. Raises UserError unless both sides of a pattern are as many."""
     found = [matching_files(source) for source in sources], [matching_files(target) for target in targets]
     for source, target, these, those in zip(sources, targets, *found, strict=False):
         if len(these) != len(those):

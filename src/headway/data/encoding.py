@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,6 @@ NAMED = 3
 """Dropped pairs whose places are named, for each reason."""
 
 Texts = list[tuple[str, str]]
-"""Pairs of source and target."""
 
 
 @dataclass
@@ -58,7 +58,6 @@ class PairCounts:
         return {reason: count for reason, count in self.dropped.items() if reason not in (BLANK, TOO_LONG)}
 
     def add(self, others: PairCounts) -> None:
-        """Adds the counts of text that follows."""
         self.kept += others.kept
         for reason, count in others.dropped.items():
             self.dropped[reason] = self.dropped.get(reason, 0) + count
@@ -74,7 +73,6 @@ class PairCounts:
         return f"{self.kept:,} pairs{blank}, {self.too_long:,} dropped because they are too long (first: {first})"
 
     def filter_lines(self) -> list[str]:
-        """A line for each filter that dropped pairs."""
         return [
             f"filter {reason}: {count:,} pairs dropped (first: {', '.join(self.examples[reason])})"
             for reason, count in self.by_filters.items()
@@ -82,7 +80,6 @@ class PairCounts:
 
 
 def total(counts: Iterable[PairCounts]) -> PairCounts:
-    """The sum over several corpora."""
     together = PairCounts()
     for one in counts:
         together.add(one)
@@ -108,7 +105,6 @@ class EncodingSettings:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the ids."""
         return ids_dtype(max(tokenizer.vocab_size for tokenizer in self.tokenizers))
 
 
@@ -130,8 +126,21 @@ class EncodedChunk:
     """The hashes that duplicates were found by: (kinds of duplicates, pairs that passed the filters)."""
 
 
-FirstOf = Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
-"""Says for each hash of a chunk, (kinds, pairs), whether it is new. It is called for the chunks in their order."""
+@dataclass
+class FilteredChunk:
+    """The pairs of a chunk that pass the filters: not blank, not far too long, dropped by no filter."""
+
+    corpus: int
+    done: float
+    file: Path
+    """The source file."""
+    lines: list[int]
+    texts: Texts
+    """The pairs, with tags."""
+    dropped: dict[int, str]
+    """The reason to drop each of the other lines."""
+    hashes: NDArray[np.uint64]
+    """The hashes to find duplicates by: (kinds of duplicates, pairs)."""
 
 
 class ChunkEncoder:
@@ -147,17 +156,27 @@ class ChunkEncoder:
         """For each corpus the beginning of its sources, and its filters."""
         self._valid = {pair: place for place, pair in enumerate(settings.valid)}
 
-    def encode(self, chunk: Chunk, first_of: FirstOf | None = None) -> EncodedChunk:
-        """Encodes the pairs. first_of: needed to drop duplicates. Raises UserError for a fault in the text."""
-        dropped: dict[int, str] = {}
-        lines, texts = self.passed(chunk, dropped)
-        kinds = self._settings.filters.duplicates
+    def filtered(self, chunk: Chunk) -> FilteredChunk:
+        """Filters the pairs. Raises UserError for a fault in the text."""
+        prefix, tests = self._corpora[chunk.corpus]
+        passed, dropped = dict[int, tuple[str, str]](), dict[int, str]()
+        for line, (source, target) in enumerate(chunk.texts(), start=chunk.first):
+            if reason := rejection_reason(source, target, self._settings.max_length, tests):
+                dropped[line] = reason
+            else:
+                passed[line] = prefix + source, target
+        lines, texts, kinds = list(passed), list(passed.values()), self._settings.filters.duplicates
         hashes = np.array([[hash_of(_compared(pair, kind)) for pair in texts] for kind in kinds], dtype=np.uint64)
         hashes = hashes.reshape(len(kinds), len(texts))
-        if first_of is not None and kinds:
-            new = [all(first) for first in first_of(hashes).T.tolist()]
-            dropped |= {line: "duplicates" for line, is_new in zip(lines, new, strict=True) if not is_new}
-            lines, texts = list(compress(lines, new)), list(compress(texts, new))
+        return FilteredChunk(chunk.corpus, chunk.done, chunk.source_file, lines, texts, dropped, hashes)
+
+    def encode(self, chunk: FilteredChunk, first: NDArray[np.bool_] | None = None) -> EncodedChunk:
+        """Encodes the pairs. first: whether each of the hashes is new, to drop duplicates."""
+        new: list[bool] = [True] * len(chunk.texts) if first is None else np.all(first, axis=0).tolist()
+        dropped = chunk.dropped | {
+            line: "duplicates" for line, is_new in zip(chunk.lines, new, strict=True) if not is_new
+        }
+        lines, texts = list(compress(chunk.lines, new)), list(compress(chunk.texts, new))
         found = (self._valid.pop(pair, None) for pair in texts) if self._valid else ()
         valid = [place for place in found if place is not None]
         sources = self._source.encode_all([source for source, _ in texts], tagged=True)
@@ -169,7 +188,7 @@ class ChunkEncoder:
         targets = list(compress(targets, kept))
         counts = PairCounts(kept=len(sources))
         for line in sorted(dropped):
-            counts.add(PairCounts(0, {dropped[line]: 1}, {dropped[line]: [f"{chunk.source_file}:{line}"]}))
+            counts.add(PairCounts(0, {dropped[line]: 1}, {dropped[line]: [f"{chunk.file}:{line}"]}))
         if self._settings.noise is not None:
             prefix = self._corpora[chunk.corpus][0]
             sources, targets = self._versions(self._settings.noise, texts, sources, targets, prefix)
@@ -182,20 +201,8 @@ class ChunkEncoder:
             source_lengths=np.fromiter(map(len, sources), dtype=np.int64, count=len(sources)),
             target_lengths=np.fromiter(map(len, targets), dtype=np.int64, count=len(targets)),
             valid=valid,
-            hashes=hashes,
+            hashes=chunk.hashes,
         )
-
-    def passed(self, chunk: Chunk, dropped: dict[int, str]) -> tuple[list[int], Texts]:
-        """The numbers and texts, with tags, of the lines that pass: not blank, not far too long, dropped by no filter.
-        Adds the reasons of the others to `dropped`."""
-        prefix, tests = self._corpora[chunk.corpus]
-        passed: dict[int, tuple[str, str]] = {}
-        for line, (source, target) in enumerate(chunk.texts(), start=chunk.first):
-            if reason := rejection_reason(source, target, self._settings.max_length, tests):
-                dropped[line] = reason
-            else:
-                passed[line] = prefix + source, target
-        return list(passed), list(passed.values())
 
     def _versions(
         self, noise: NoiseSection, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str

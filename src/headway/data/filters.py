@@ -78,7 +78,6 @@ def script_name(language: str) -> str:
 
 
 def words(text: str) -> int:
-    """The number of words between spaces."""
     return len(text.split())
 
 
@@ -93,8 +92,7 @@ def outside(bounds: tuple[int, int], size: Callable[[str], int]) -> Test:
 
 
 def uneven(most: float, usual: float = 1.0) -> Test:
-    """Finds pairs with a side more than `most` times as long as the other, in characters, except short ones. usual: the
-    characters of a target for each of its source."""
+    """Finds pairs with a side over `most` times as long as the other. usual: that of the corpus, target by source."""
 
     def test(source: str, target: str) -> bool:
         shorter, longer = sorted((len(source.strip()) * usual, len(target.strip())))

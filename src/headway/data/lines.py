@@ -110,7 +110,6 @@ class SpanReader:
 
     def __init__(self) -> None:
         self._streams: dict[Path, IO[bytes]] = {}
-        """The open file, if there is one."""
 
     def read(self, path: Path, span: Span) -> Iterator[str]:
         """The lines, which must be read before the next call. Raises UserError with file and line."""

@@ -15,7 +15,6 @@ from headway.text.protected import joined, split_protected
 NoiseKind = Literal["lower", "upper", "typos", "punctuation", "diacritics"]
 KINDS: tuple[NoiseKind, ...] = get_args(NoiseKind)
 TYPOS = 0.1
-"""The share of the words that get a typo."""
 QWERTY = "qwertyuiop asdfghjkl zxcvbnm"
 DUBEOLSIK = "ㅂㅈㄷㄱㅅ ㅛㅕㅑㅐㅔ ㅁㄴㅇㄹㅎ ㅗㅓㅏㅣ ㅋㅌㅊㅍ ㅠㅜㅡ"
 """The rows of the Korean keyboard, consonants and vowels apart, because one never replaces the other."""

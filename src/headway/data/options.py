@@ -247,12 +247,10 @@ class DataSection(Section):
 
     @property
     def corpora(self) -> list[TrainingFiles]:
-        """All training corpora."""
         return self._directed([*self.train, *self.monolingual, *self.distilled])
 
     @property
     def validation(self) -> list[ParallelFiles]:
-        """All validation corpora."""
         return self._directed(self.valid)
 
     def _directed(self, corpora: list[Corpus]) -> list[Corpus]:
@@ -287,7 +285,6 @@ class DataSection(Section):
         return [self.languages_of(corpus) for corpus in self.corpora]
 
     def languages_of(self, corpus: ParallelFiles) -> tuple[str, str]:
-        """The corpus's source and target language."""
         source, target = self.source_language, corpus.tag or self.target_language
         return (target, source) if corpus.is_swapped else (source, target)
 

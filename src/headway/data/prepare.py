@@ -34,7 +34,7 @@ from headway.data.prepared import (
     write_manifest,
 )
 from headway.data.processes import LOOK_AROUND_EVERY, encode_chunks
-from headway.data.shards import SIDES, Journal, ShardsWriter
+from headway.data.shards import SIDES, ShardsWriter
 from headway.data.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
@@ -218,22 +218,20 @@ class _Preparation:
 
     def _encode_valid(self, tokenizers: Tokenizers) -> tuple[PairCounts, Texts]:
         """Writes the ids, and the texts that have both sides, with their tags. Returns the texts, too."""
-        shutil.rmtree(self.folder / "valid", ignore_errors=True)  # of a killed process
         settings = self._settings(tokenizers, self.options.data.validation)
-        encoder, texts, counts = ChunkEncoder(settings), [], [PairCounts() for _ in self.valid]
-        with closing(ShardsWriter(self.folder / "valid", settings.dtype)) as shards:
-            for chunk in read_chunks(self.valid):
-                texts += encoder.passed(chunk, {})[1]
-                shards.add(encoded := encoder.encode(chunk))
-                shards.close_full()
-                counts[chunk.corpus].add(encoded.counts)
-            _check_usable(self.valid, counts, settings)
-            shards.finish(len(self.valid))
+        encoder, texts = ChunkEncoder(settings), list[tuple[str, str]]()
+        shards = ShardsWriter(self.folder / "valid", settings.dtype, len(self.valid))
+        for chunk in read_chunks(self.valid):
+            filtered = encoder.filtered(chunk)
+            texts += filtered.texts
+            shards.add(encoder.encode(filtered))
+        counts = shards.written.counts
+        _check_usable(self.valid, counts, settings)
+        shards.finish()
         write_json(self.folder / VALID_TEXTS, texts)
         return total(counts), texts
 
     def _encode_train(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> None:
-        """Writes the ids of the training text and the report."""
         data, valid = self.options.data, tuple(dict.fromkeys(valid_texts))
         settings = replace(
             self._settings(tokenizers, data.corpora),
@@ -242,14 +240,13 @@ class _Preparation:
             valid=valid,
             noise=data.noise,
         )
-        with (
-            closing(Journal(self.work, settings.filters.duplicates, len(self.train))) as journal,
-            closing(ShardsWriter(self.folder / "train", settings.dtype, journal.entries)) as shards,
-        ):
-            self._write_shards(shards, journal, settings)
-        if len(journal.valid) == len(valid):
+        kinds = settings.filters.duplicates
+        shards = ShardsWriter(self.folder / "train", settings.dtype, len(self.train), self.work, kinds)
+        self._write_shards(shards, settings)
+        written = shards.written
+        if len(set(written.valid)) == len(valid):
             self.notice("warning: every validation pair is a training pair too, so the scores below mean nothing")
-        counts = total(journal.counts)
+        counts = total(written.counts)
         for line in (f"train: {counts.summary()}", *counts.filter_lines()):
             self.notice(line)
         corpora = [
@@ -262,38 +259,32 @@ class _Preparation:
                     reason: {"pairs": count, "first": one.examples[reason]} for reason, count in one.dropped.items()
                 },
             }
-            for corpus, one in zip(self.train, journal.counts, strict=True)
+            for corpus, one in zip(self.train, written.counts, strict=True)
         ]
         write_json(self.folder / REPORT, {"pairs": counts.read, "kept": counts.kept, "corpora": corpora})
 
-    def _write_shards(self, shards: ShardsWriter, journal: Journal, settings: EncodingSettings) -> None:
-        """Encodes the chunks that the journal doesn't have yet. Raises UserError for a corpus without a usable pair."""
-        pairs_before, done_before = journal.pairs, None if journal.pairs else 0.0
+    def _write_shards(self, shards: ShardsWriter, settings: EncodingSettings) -> None:
+        """Encodes the chunks that aren't written yet. Raises UserError for a corpus without a usable pair."""
+        written = shards.written
+        pairs_before, done_before = written.pairs, None if written.pairs else 0.0
         if pairs_before:
             self.notice(f"going on after {pairs_before:,} pairs")
         began = time.monotonic()
-        chunks = read_chunks(self.train, skip=len(journal.entries))
-        with closing(encode_chunks(chunks, settings, self.processes, journal.first_of, self.look_around)) as encoded:
+        chunks = read_chunks(self.train, skip=written.chunks)
+        with closing(encode_chunks(chunks, settings, self.processes, shards.first_of, self.look_around)) as encoded:
             for chunk in encoded:
-                _check_usable(self.train[: chunk.corpus], journal.counts[: chunk.corpus], settings)
-                journal.add(chunk, shards.add(chunk))
-                if shards.full or journal.is_due:
-                    shards.sync()
-                    journal.write()
-                    shards.close_full()
+                _check_usable(self.train[: chunk.corpus], written.counts[: chunk.corpus], settings)
+                shards.add(chunk)
                 if self.show is not None:
                     seconds = max(1e-9, time.monotonic() - began)
                     done_before = chunk.done if done_before is None else done_before
                     minutes_left = seconds * (1 - chunk.done) / max(1e-9, chunk.done - done_before) / 60
-                    self.show(journal.pairs, (journal.pairs - pairs_before) / seconds, chunk.done, minutes_left)
-        shards.sync()
-        journal.write()
-        _check_usable(self.train, journal.counts, settings)
-        shards.finish(len(self.train), self.options.data.versions)
+                    self.show(written.pairs, (written.pairs - pairs_before) / seconds, chunk.done, minutes_left)
+        _check_usable(self.train, written.counts, settings)
+        shards.finish(self.options.data.versions)
 
 
 def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], settings: EncodingSettings) -> None:
-    """Raises UserError for a corpus without a usable pair."""
     for corpus, found in zip(corpora, counts, strict=True):
         if not found.kept:
             filters = "".join(f", {count} dropped by data.filters.{name}" for name, count in found.by_filters.items())

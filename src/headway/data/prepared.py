@@ -29,7 +29,7 @@ MANIFEST = "prepared.json"
 REPORT = "report.json"
 VALID_TEXTS = "valid.json"
 WORK = "work"
-"""The folder inside an unfinished one that holds its journal."""
+"""The folder inside an unfinished one that records what is done."""
 FORMAT_VERSION = 1
 READ_AT_MOST = 2**30
 """Bytes of data up to which training checks every checksum at its start. Of larger data it checks only the sizes of the

@@ -6,33 +6,27 @@ little-endian arrays: `source.ids` and `target.ids` (all sentences, concatenated
 the number of sentences of each corpus) and ids as int32.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
-import os
-import time
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headway.data.encoding import IDS_DTYPE, EncodedChunk, PairCounts, SeenHashes
-from headway.errors import UserError
+from headway.storage.atomic import write_directory, write_file, write_json
 
 OFFSETS_DTYPE = np.dtype("<i8")
 SIDES = ("source", "target")
-PAIRS = 2**23
-"""A shard ends after the chunk that brings it to this many pairs. Files then have up to a gigabyte, and are few."""
+TOKENS, CHUNKS = 2**25, 64
+"""A shard ends after the chunk that brings it to so many tokens, or after so many chunks, about a million lines. Memory
+holds it until then, and a killed preparation repeats it."""
 DESCRIPTION = "shards.json"
 FORMAT_VERSION = 1
-UNFINISHED = ".partial"
-ON_DISK_EVERY = 2.0
-"""Seconds of work that a kill of a preparation may cost."""
 
 
 class Sequences:
@@ -56,7 +50,6 @@ class Sequences:
         return self._ids[shard][offsets[place] : offsets[place + 1]]
 
     def lengths_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The lengths of these sequences."""
         shards = np.searchsorted(self._starts, indices, side="right") - 1
         lengths = np.empty(len(indices), dtype=np.int64)
         for shard in np.unique(shards):
@@ -67,7 +60,6 @@ class Sequences:
 
     @property
     def total(self) -> int:
-        """The number of ids in all sequences."""
         return sum(int(offsets[-1]) for offsets in self._offsets)
 
 
@@ -79,7 +71,6 @@ class ParallelIds:
         self.sizes: list[int]
         """The pairs of each corpus. The corpora follow each other."""
         self.versions = 1
-        """The versions of each pair."""
         self._longest: int | None = None
         if (folder / DESCRIPTION).exists():
             described = json.loads((folder / DESCRIPTION).read_bytes())
@@ -112,7 +103,6 @@ class ParallelIds:
 
 
 def shard_name(number: int) -> str:
-    """The name of a shard's folder."""
     return f"{number:05}"
 
 
@@ -120,217 +110,109 @@ def shard_name(number: int) -> str:
 class Shard:
     """The size of a shard."""
 
-    pairs: int = 0
-    source_tokens: int = 0
-    target_tokens: int = 0
+    pairs: int
+    source_tokens: int
+    target_tokens: int
 
 
 @dataclass
-class ChunkEntry(Shard):
-    """The size of a chunk."""
+class WrittenShards:
+    """The shards on disk, and counts of the text that they were made from."""
 
+    sizes: list[int]
+    """The pairs of each corpus, counting their versions."""
+    counts: list[PairCounts]
+    """The kept and dropped pairs of each corpus."""
+    chunks: int = 0
+    valid: list[int] = field(default_factory=list)
+    """The indices of the validation pairs that are also training pairs, perhaps more than once."""
     longest: int = 0
-    """The index, within the chunk, of the first pair with the most tokens."""
+    """The index of the first pair with the most tokens."""
     longest_tokens: int = -1
-    """The tokens of that pair; -1 in a chunk without pairs."""
+    shards: list[Shard] = field(default_factory=list)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs read so far, including dropped ones."""
+        return sum(count.read for count in self.counts)
+
+    def count(self, chunk: EncodedChunk) -> None:
+        """Adds the next chunk."""
+        tokens = chunk.source_lengths + chunk.target_lengths
+        if len(tokens) and tokens.max() > self.longest_tokens:
+            self.longest, self.longest_tokens = sum(self.sizes) + int(tokens.argmax()), int(tokens.max())
+        self.sizes[chunk.corpus] += len(tokens)
+        self.counts[chunk.corpus].add(chunk.counts)
+        self.chunks += 1
+        self.valid += chunk.valid
 
 
 class ShardsWriter:
-    """Writes the shards of a folder in order. Each gets its name when it is full and on disk. A writer made with the
-    entries of the chunks that are on disk, as from a `Journal`, continues after them and cuts off the rest."""
+    """Writes the shards of a folder in order, each whole or not at all. With a folder `work`, a killed preparation
+    continues after the last shard: `shards.json` there records what is written, and a file for each shard holds the
+    hashes of its pairs."""
 
-    def __init__(self, folder: Path, dtype: np.dtype[Any], before: Iterable[tuple[int, ChunkEntry]] = ()) -> None:
-        """before: corpus and entry of each chunk that is on disk already."""
-        self.folder, self._dtype = folder, dtype
-        self._shards: list[Shard] = []
-        self._sizes: list[int] = []
-        """Pairs of each corpus so far."""
-        self._longest, self._longest_tokens = 0, -1
-        self._files: dict[str, IO[bytes]] = {}
-        folder.mkdir(parents=True, exist_ok=True)
-        for corpus, entry in before:
-            self._count(corpus, entry)
-        for number, shard in enumerate(self._shards):
-            if not (folder / shard_name(number)).exists():
-                self._open(number, shard)
-                self.close_full()
-
-    def add(self, chunk: EncodedChunk) -> ChunkEntry:
-        """Writes the pairs. They are on disk after the next `sync`."""
-        tokens = chunk.source_lengths + chunk.target_lengths
-        entry = ChunkEntry(len(tokens), len(chunk.source), len(chunk.target))
-        if len(tokens):
-            entry.longest, entry.longest_tokens = int(tokens.argmax()), int(tokens.max())
-        before = len(self._shards)
-        shard = self._count(chunk.corpus, entry)
-        if len(self._shards) > before:
-            self._open(before, Shard())
-        for side in SIDES:
-            ids, lengths = getattr(chunk, side), getattr(chunk, f"{side}_lengths")
-            start = getattr(shard, f"{side}_tokens") - len(ids)
-            self._files[f"{side}.ids"].write(ids.astype(self._dtype, copy=False).tobytes())
-            self._files[f"{side}.offsets"].write((start + np.cumsum(lengths)).astype(OFFSETS_DTYPE).tobytes())
-        return entry
-
-    def _count(self, corpus: int, entry: ChunkEntry) -> Shard:
-        """Adds the chunk to the sizes, and returns its shard."""
-        if entry.longest_tokens > self._longest_tokens:
-            self._longest, self._longest_tokens = sum(self._sizes) + entry.longest, entry.longest_tokens
-        self._sizes += [0] * (corpus + 1 - len(self._sizes))
-        self._sizes[corpus] += entry.pairs
-        if not self._shards or self._shards[-1].pairs >= PAIRS:
-            self._shards.append(Shard())
-        shard = self._shards[-1]
-        shard.pairs += entry.pairs
-        shard.source_tokens += entry.source_tokens
-        shard.target_tokens += entry.target_tokens
-        return shard
-
-    @property
-    def full(self) -> bool:
-        """Whether the open shard must be closed before the next `add`."""
-        return bool(self._files) and self._shards[-1].pairs >= PAIRS
-
-    def sync(self) -> None:
-        """Returns when all pairs so far are on disk."""
-        for file in self._files.values():
-            _sync(file)
-
-    def close_full(self) -> None:
-        """Ends the open shard if it is full. Its pairs must be on disk, and their entries kept."""
-        if self.full:
-            self._end()
-
-    def finish(self, corpora: int, versions: int = 1) -> None:
-        """Ends the last shard and writes the description of all. versions: the number of times each pair was added."""
-        self.sync()
-        if self._files:
-            self._end()
-        document = {
-            "format_version": FORMAT_VERSION,
-            "dtype": self._dtype.str,
-            "sizes": [size // versions for size in (*self._sizes, *[0] * (corpora - len(self._sizes)))],
-            **({"segmentations": versions} if versions > 1 else {}),
-            "longest": self._longest,
-            "longest_tokens": self._longest_tokens,
-            "shards": [asdict(shard) for shard in self._shards],
-        }
-        (self.folder / DESCRIPTION).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-
-    def close(self) -> None:
-        """Closes the files and leaves the open shard as it is."""
-        for file in self._files.values():
-            file.close()
-        self._files = {}
-
-    def _open(self, number: int, shard: Shard) -> None:
-        """Opens the shard's files, cut to its size. Raises UserError if they are shorter."""
-        folder = self.folder / f"{shard_name(number)}{UNFINISHED}"
-        folder.mkdir(exist_ok=True)
-        for side in SIDES:
-            if not shard.pairs:
-                (folder / f"{side}.ids").write_bytes(b"")
-                (folder / f"{side}.offsets").write_bytes(np.zeros(1, dtype=OFFSETS_DTYPE).tobytes())
-            ids = getattr(shard, f"{side}_tokens") * self._dtype.itemsize
-            offsets = (shard.pairs + 1) * OFFSETS_DTYPE.itemsize
-            for name, size in ((f"{side}.ids", ids), (f"{side}.offsets", offsets)):
-                path = folder / name
-                if not path.exists() or path.stat().st_size < size:
-                    raise UserError(f"{path}: is shorter than it was; delete {self.folder.parent} and begin again")
-                os.truncate(path, size)
-                self._files[name] = open(path, "ab")  # noqa: SIM115 - open as long as the shard
-
-    def _end(self) -> None:
-        self.close()
-        name = shard_name(len(self._shards) - 1)
-        (self.folder / f"{name}{UNFINISHED}").rename(self.folder / name)
-
-
-class Journal:
-    """The finished chunks of a preparation. A killed preparation continues after those on disk: `chunks.jsonl` lists
-    them, and for each kind of duplicates a file holds the hashes of their pairs."""
-
-    def __init__(self, work: Path, kinds: Sequence[str], corpora: int) -> None:
-        """Reads the journal of an earlier process."""
-        self.entries: list[tuple[int, ChunkEntry]] = []
-        """The corpus and the entry of each chunk."""
-        self.counts = [PairCounts() for _ in range(corpora)]
-        self.valid: set[int] = set()
-        """The indices of the validation pairs that are also training pairs."""
-        self.pairs = 0
-        """Pairs read so far, including dropped ones."""
+    def __init__(
+        self, folder: Path, dtype: np.dtype[Any], corpora: int, work: Path | None = None, kinds: Sequence[str] = ()
+    ) -> None:
+        """kinds: of duplicates."""
+        self._folder, self._dtype, self._work = folder, dtype, work
+        self._chunks: list[EncodedChunk] = []
+        """The chunks of the next shard."""
         self._seen = [SeenHashes() for _ in kinds]
-        self._log = open(work / "chunks.jsonl", "a+b")  # noqa: SIM115 - open as long as this lives
-        self._hashes: list[IO[bytes]] = [open(work / f"{kind}.hashes", "a+b") for kind in kinds]  # noqa: SIM115
-        self._unwritten: list[bytes] = []
-        self._written = time.monotonic()
-        self._read()
+        self.written = WrittenShards([0] * corpora, [PairCounts() for _ in range(corpora)])
+        if work is not None and (work / DESCRIPTION).exists():
+            found = json.loads((work / DESCRIPTION).read_bytes())
+            counts, shards = [PairCounts(**one) for one in found["counts"]], [Shard(**one) for one in found["shards"]]
+            self.written = WrittenShards(**{**found, "counts": counts, "shards": shards})
+            for number in range(len(shards) if kinds else 0):
+                hashes = np.fromfile(work / f"{shard_name(number)}.hashes", dtype="<u8").astype(np.uint64)
+                self.first_of(hashes.reshape(len(kinds), -1))
 
     def first_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Whether each hash of the next chunk, (kinds, pairs), is new."""
-        return np.stack([seen.first(of_kind) for seen, of_kind in zip(self._seen, hashes, strict=True)])
+        first = [seen.first(of_kind) for seen, of_kind in zip(self._seen, hashes, strict=True)]
+        return np.array(first, dtype=bool).reshape(hashes.shape)
 
-    def add(self, chunk: EncodedChunk, entry: ChunkEntry) -> None:
-        """Adds the next chunk. It is on disk after the next `write`."""
+    def add(self, chunk: EncodedChunk) -> None:
+        """Adds the next chunk, and writes a shard if there is enough for one."""
+        self._chunks.append(chunk)
+        self.written.count(chunk)
+        tokens = sum(len(one.source) + len(one.target) for one in self._chunks)
+        if tokens >= TOKENS or len(self._chunks) == CHUNKS:
+            self._write()
+
+    def _write(self) -> None:
+        chunks, number = self._chunks, len(self.written.shards)
+        pairs = sum(len(one.source_lengths) for one in chunks)
+        ids = {side: np.concatenate([getattr(one, side) for one in chunks]).astype(self._dtype) for side in SIDES}
+        with write_directory(self._folder / shard_name(number), sum(one.nbytes for one in ids.values())) as shard:
+            for side in SIDES:
+                lengths = np.concatenate([[0], *(getattr(one, f"{side}_lengths") for one in chunks)])
+                ids[side].tofile(shard / f"{side}.ids")
+                lengths.cumsum(dtype=OFFSETS_DTYPE).tofile(shard / f"{side}.offsets")
+        self.written.shards.append(Shard(pairs, len(ids["source"]), len(ids["target"])))
+        if self._work is not None:
+            hashes = np.concatenate([one.hashes for one in chunks], axis=1)
+            write_file(self._work / f"{shard_name(number)}.hashes", hashes.astype("<u8").tobytes())
+            write_json(self._work / DESCRIPTION, asdict(self.written))
+        self._chunks = []
+
+    def finish(self, versions: int = 1) -> None:
+        """Writes the last shard and the description of all. versions: the number of times each pair was added."""
+        if self._chunks:
+            self._write()
+        written = self.written
         document = {
-            "corpus": chunk.corpus,
-            "entry": asdict(entry),
-            "counts": asdict(chunk.counts),
-            "valid": chunk.valid,
+            "format_version": FORMAT_VERSION,
+            "dtype": self._dtype.str,
+            "sizes": [size // versions for size in written.sizes],
+            **({"segmentations": versions} if versions > 1 else {}),
+            "longest": written.longest,
+            "longest_tokens": written.longest_tokens,
+            "shards": [asdict(shard) for shard in written.shards],
         }
-        document["hashes"] = chunk.hashes.shape[1]
-        self._count(document)
-        self._unwritten.append(json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n")
-        for file, hashes in zip(self._hashes, chunk.hashes, strict=True):
-            file.write(hashes.astype("<u8").tobytes())
-
-    @property
-    def is_due(self) -> bool:
-        """Whether it is time to `write`."""
-        return time.monotonic() - self._written >= ON_DISK_EVERY
-
-    def write(self) -> None:
-        """Puts all chunks on disk, the hashes before the log. The shards' own files must be on disk already."""
-        for file in self._hashes:
-            _sync(file)
-        self._log.write(b"".join(self._unwritten))
-        self._unwritten.clear()
-        _sync(self._log)
-        self._written = time.monotonic()
-
-    def close(self) -> None:
-        for file in (self._log, *self._hashes):
-            file.close()
-
-    def _read(self) -> None:
-        """Reads the complete lines of the log and their hashes, and cuts off the rest."""
-        self._log.seek(0)
-        whole = self._log.read()
-        whole = whole[: whole.rfind(b"\n") + 1]
-        self._log.truncate(len(whole))
-        hashes = 0
-        for line in whole.splitlines():
-            document = json.loads(line.decode("utf-8", "surrogateescape"))
-            self._count(document)
-            hashes += document["hashes"]
-        for file, seen in zip(self._hashes, self._seen, strict=True):
-            file.truncate(8 * hashes)
-            file.seek(0)
-            while part := file.read(2**23):
-                seen.first(np.frombuffer(part, dtype="<u8").astype(np.uint64))
-
-    def _count(self, document: dict[str, Any]) -> None:
-        counts = PairCounts(**document["counts"])
-        self.entries.append((document["corpus"], ChunkEntry(**document["entry"])))
-        self.counts[document["corpus"]].add(counts)
-        self.pairs += counts.read
-        self.valid.update(document["valid"])
-
-
-def _sync(file: IO[bytes]) -> None:
-    """Returns when everything written to the file is on disk."""
-    file.flush()
-    os.fsync(file.fileno())
+        write_json(self._folder / DESCRIPTION, document)
 
 
 def _mapped(file: Path, dtype: np.dtype[Any], *, scattered: bool = False) -> NDArray[Any]:

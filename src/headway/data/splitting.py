@@ -6,8 +6,6 @@ are in one part. The smallest hashes test and the largest validate, whatever the
 no test pair becomes a validation pair. Training pairs with a source too like one that measures are left out.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata
@@ -71,8 +69,7 @@ _COMPARED = _Compared()
 
 
 def shingles(key: str) -> frozenset[str]:
-    """The runs of SHINGLE letters in a compared text, Hangul as its jamo: a syllable has as many as a syllable of other
-    scripts. Numbers are left out, unless there is nothing else."""
+    """The runs of SHINGLE letters in a compared text, Hangul as its jamo; numbers only if there is nothing else."""
     letters = unicodedata.normalize("NFD", re.sub(r"\d+", "", key) or key)
     return frozenset(letters[start : start + SHINGLE] for start in range(max(1, len(letters) - SHINGLE + 1)))
 
@@ -136,7 +133,6 @@ class Splitter:
         self._parts: dict[int, str] = {}
         """The part of each unit that measures."""
         self._measuring: set[str] = self._held_out
-        """The sources that measure."""
         self.left_out: Counter[str] = Counter()
         """Pairs in no part, by reason. Complete once all parts were read."""
 
@@ -162,8 +158,7 @@ class Splitter:
         return {part: [pair for _, pair in pairs.values()] for part, pairs in found.items()}
 
     def training(self, *, near: bool = True) -> Iterator[Sides]:
-        """The other pairs, without blank ones and those whose source is near to one that measures; near=False: is the
-        same as one."""
+        """The other pairs with text, without sources near to one that measures; near=False: the same as one."""
         unwanted = NearTexts(self._measuring) if near else self._measuring
         self.left_out[NEAR] = self.left_out[BLANK] = 0  # of all blank pairs, also those that `measuring` saw
         for one in self._pairs():
@@ -189,7 +184,6 @@ class Splitter:
                 yield _KeyedPair(pair, key, hash_of(f"document\n{document}" if document else key))
 
     def _rejection_reason(self, one: _KeyedPair) -> str | None:
-        """The reason that the pair can't measure; None if it can."""
         source, target = one.pair
         if is_blank(source) or is_blank(target):
             return BLANK
@@ -200,7 +194,6 @@ class Splitter:
         return "in text that was given" if one.key in self._held_out else None
 
     def _chosen(self, parts: Sequence[str]) -> dict[int, str]:
-        """The units of each part."""
         usable = (one.unit for one in self._pairs() if self._rejection_reason(one) is None)
         units, sizes = np.unique(np.fromiter(usable, dtype=np.uint64), return_counts=True)
         if self._document is None:
@@ -236,12 +229,9 @@ class Split:
     valid: CorpusFiles | None
     test: CorpusFiles | None
     counts: dict[str, int]
-    """The pairs of each part."""
     left_out: dict[str, int]
-    """The pairs in no part, by reason."""
 
     def summary(self) -> str:
-        """One line."""
         read = sum(self.counts.values()) + sum(self.left_out.values())
         line = f"{read:,} pairs: " + ", ".join(f"{part} {count:,}" for part, count in self.counts.items())
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.left_out.items())
@@ -334,7 +324,6 @@ def _paths(folder: Path, part: str, languages: Sides) -> tuple[Path, Path]:
 
 
 def _write(pairs: Iterable[Sides], folder: Path, part: str, languages: Sides) -> int:
-    """Writes the pairs of a part, and returns their number."""
     count = 0
     with ExitStack() as stack:
         paths = _paths(folder, part, languages)

@@ -22,7 +22,6 @@ HEAD = 1000
 ROWS_ALL_QUOTED = 10
 """Fewest rows that count as quoted because all their fields are."""
 LONGEST_NAME = 40
-"""Most characters of a column's name."""
 NAMES = (
     {"source", "src", "sourcetext", "srctext", "sourcesentence"},
     {"target", "tgt", "trg", "targettext", "tgttext", "targetsentence", "translation", "reference", "ref"},
@@ -52,16 +51,12 @@ class Form:
     quoted: bool = False
     """Whether fields of a .tsv file may be quoted."""
     keys: Sides = ("source", "target")
-    """The keys of source and target in a .jsonl file."""
     nested: bool = False
     """Whether they are within `translation`."""
     languages: Sides = NO_LANGUAGES
-    """The languages by the names of columns or keys."""
     notices: tuple[str, ...] = ()
-    """Notices about the layout."""
 
     def swapped(self) -> Self:
-        """The layout with source and target exchanged."""
         return replace(self, places=self.places[::-1], keys=self.keys[::-1])
 
     def split(self, line: str) -> Sides | str:

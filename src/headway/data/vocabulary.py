@@ -1,17 +1,14 @@
 """Learns the tokenizers of a run from a sample of its training text."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from heapq import heappop, heappush
-from itertools import compress, count, repeat
-from operator import itemgetter
+from random import Random
 
-import numpy as np
-
-from headway.data.corpus import Chunk, CorpusFiles, Pair, read_chunks
+from headway.data.corpus import CorpusFiles, read_chunks
 from headway.data.encoding import Texts, rejection_reason
 from headway.data.filters import HeldOut, filter_tests
 from headway.data.options import FiltersSection, PreparationOptions
+from headway.data.two_sided import Sides
 from headway.errors import UserError
 from headway.text.characters import CHARACTERS_PER_PIECE
 from headway.text.subwords import SubwordTokenizer
@@ -71,38 +68,25 @@ def sampled_texts(options: PreparationOptions, corpora: Sequence[CorpusFiles], h
     data = options.data
     tests = [filter_tests(data.filters, languages, held_out) for languages in data.languages]
     return [
-        (data.noise.applied(pair.source, version=0) if data.noise else pair.source, pair.target)
-        for corpus, pair in sample(corpora, options.tokenizer.sample_pairs)
-        if rejection_reason(pair.source, pair.target, options.max_length, tests[corpus]) is None
+        (data.noise.applied(source, version=0) if data.noise else source, target)
+        for corpus, (source, target) in sample(corpora, options.tokenizer.sample_pairs)
+        if rejection_reason(source, target, options.max_length, tests[corpus]) is None
     ]
 
 
-def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Pair]]:
-    """Pairs with the numbers of their corpora, in order: all, or a random `most` of them, shared among the corpora by
-    `quotas`. Within a corpus all pairs are equally likely: those with the lowest random keys are drawn."""
-    drawn: list[list[tuple[float, int, int, Chunk, bytes, bytes]]] = [[] for _ in corpora]
-    """A heap for each corpus: negative key, numbers of chunk and line, chunk without its text, source and target."""
-    sizes = [0] * len(corpora)
-    for number, chunk in enumerate(read_chunks(corpora)):
+def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Sides]]:
+    """Pairs with the numbers of their corpora, in order: all, or at random `most` of them, shared by `quotas`."""
+    sizes, before = [0] * len(corpora), [0] * len(corpora)
+    for chunk in read_chunks(corpora):
         sizes[chunk.corpus] += chunk.lines
-        quotas_so_far = quotas(sizes, most)
-        heap, without_text = drawn[chunk.corpus], replace(chunk, source=b"", target=b"")
-        keys = np.random.default_rng((SEED, number)).random(chunk.lines)
-        bound = -heap[0][0] if heap and len(heap) >= quotas_so_far[chunk.corpus] else 1.0
-        for key, (line, source, target) in compress(zip(keys.tolist(), _lines(chunk), strict=False), keys < bound):
-            heappush(heap, (-key, number, line, without_text, source, target))
-        for heap, quota in zip(drawn, quotas_so_far, strict=True):
-            while len(heap) > quota:  # later text only lowers the quotas
-                heappop(heap)
-    for corpus, heap in enumerate(drawn):
-        for _, _, line, chunk, source, target in sorted(heap, key=itemgetter(1, 2)):
-            yield corpus, chunk.pair(line, source, target)
-
-
-def _lines(chunk: Chunk) -> Iterator[tuple[int, bytes, bytes]]:
-    """The number and the sides of each line."""
-    targets = chunk.target.split(b"\n") if chunk.target_file is not None else repeat(b"")
-    return zip(count(chunk.first), chunk.source.split(b"\n"), targets, strict=False)
+    random = Random(SEED)
+    drawn = [sorted(random.sample(range(size), quota)) for size, quota in zip(sizes, quotas(sizes, most), strict=True)]
+    for chunk in read_chunks(corpora):
+        numbers, start = drawn[chunk.corpus], before[chunk.corpus]
+        end = before[chunk.corpus] = start + chunk.lines
+        if of_chunk := numbers[bisect_left(numbers, start) : bisect_left(numbers, end)]:
+            texts = list(chunk.texts())
+            yield from ((chunk.corpus, texts[number - start]) for number in of_chunk)
 
 
 def quotas(sizes: Sequence[int], most: int) -> list[int]:

@@ -1,7 +1,7 @@
 """The file of a model that a browser translates with: one binary of everything, which engine/model_file.js reads.
 
-- 8 bytes: `HEADWAY1`
-- 32 bytes: SHA-256 of all that follows
+- 8 bytes: `HEADWAY2`
+- 4 bytes: CRC-32 of all that follows, little-endian
 - 4 bytes: length of the header, little-endian
 - the header: JSON in ASCII, filled up with spaces so that the numbers begin at a multiple of 16 bytes
 - the numbers of each tensor, little-endian, each beginning at a multiple of 16 bytes of the numbers
@@ -10,10 +10,10 @@ The header's `tensors` have name, shape, precision and offset of each; of int8 a
 float32 for each row: a weight is int8 times scale. Matrices have the requested precision, biases and norms float32.
 """
 
-import hashlib
 import json
 import struct
 import unicodedata
+import zlib
 from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
@@ -26,7 +26,7 @@ from headway.text.sentencepiece_model import read_model
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from headway.text.words import WordTokenizer
 
-MAGIC = b"HEADWAY1"
+MAGIC = b"HEADWAY2"
 ALIGNED = 16
 Precision = Literal["int8", "float16", "float32"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
@@ -55,9 +55,9 @@ def model_file(about: dict[str, Any], weights: dict[str, NDArray[np.float32]], p
         else:
             tensors.append({**tensor, "offset": put(weight.astype("<f4"))})
     header = json.dumps({**about, "tensors": tensors}, separators=(",", ":")).encode("ascii")
-    header += b" " * (-(len(MAGIC) + 32 + 4 + len(header)) % ALIGNED)
+    header += b" " * (-(len(MAGIC) + 4 + 4 + len(header)) % ALIGNED)
     rest = struct.pack("<I", len(header)) + header + bytes(data)
-    return MAGIC + hashlib.sha256(rest).digest() + rest
+    return MAGIC + struct.pack("<I", zlib.crc32(rest)) + rest
 
 
 def tokenizer_description(tokenizer: Tokenizer) -> dict[str, Any]:

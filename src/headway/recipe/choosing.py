@@ -114,15 +114,12 @@ class Choice:
     sections: dict[str, Document] = field(default_factory=lambda: defaultdict(dict))
     stages: list[Document] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
-    """Value and reason of each key or stage."""
 
     def has(self, key: str) -> bool:
-        """Whether the key was set by hand."""
         return any(one.partition("=")[0] == key for one in self.overrides)
 
     def set(self, key: str, value: Any, reason: str = "") -> None:
-        """Chooses a value, unless the key was set by hand, or a model to start from decides it. reason: none if it
-        goes with another choice."""
+        """Chooses a value, unless the user or a model to start from does. reason: empty if it goes with another one."""
         section, _, name = key.partition(".")
         if self.has("training.init_from") and (section in ("model", "tokenizer") or name in OF_A_NEW_MODEL):
             return
@@ -216,7 +213,6 @@ def _choose_rate(choice: Choice) -> None:
 
 
 def _choose_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, fast: bool) -> None:
-    """Chooses the stages and their steps."""
     epochs = seconds / measured.seconds_of_step / measured.steps_of_epoch
     share_of_student = SHARE_OF_STUDENT if fast else 0.0
     shares = {"direction": 1 - share_of_student}

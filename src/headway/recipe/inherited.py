@@ -14,7 +14,6 @@ FREE_TO_CHANGE = ("core", "dropout", "attention_dropout", "feedforward_dropout")
 MAY_BE_FEWER = ("encoder_layers", "decoder_layers")
 """Fields that may be smaller than in the model to start from, whose first layers are taken."""
 UNKNOWN_LANGUAGES = ("und", "source", "target")
-"""Codes for an unknown language."""
 
 
 def initial_sections(path: Path) -> dict[str, dict[str, Any]]:
@@ -44,8 +43,7 @@ def tokenizer_section(stored: ModelInfo) -> dict[str, Any]:
 def mismatches(
     asked: dict[str, Any], asked_tokenizer: TokenizerSection, has: dict[str, Any], has_tokenizer: dict[str, Any]
 ) -> list[str]:
-    """The differences between a recipe and the model to start from that can't be. Both are given as fields of their
-    model and keys of their tokenizer."""
+    """Impossible differences between a recipe and the model to start from: fields of models, keys of tokenizers."""
     fewer = [name for name in MAY_BE_FEWER if asked[name] < has[name]]
     free = ("preset", "source_vocab_size", "target_vocab_size", *FREE_TO_CHANGE, *fewer)
     values = [(f"model.{name}", has[name], asked[name]) for name in asked if name not in free]

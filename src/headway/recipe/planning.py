@@ -107,7 +107,6 @@ class Corpus:
     bytes_of_pair: float
     """When prepared."""
     versions: int = 1
-    """Versions of each pair, when prepared."""
 
 
 def model_and_corpus(
@@ -238,8 +237,7 @@ def plan_stages(
 def training_memory(
     config: ModelConfig, corpus: Corpus, options: TrainingSection, devices: Devices, micro_batches: int, places: int
 ) -> dict[str, float]:
-    """Bytes on one device, and `peak`, the most at once. micro_batches: of a step on each device. places: of both sides
-    of a micro-batch."""
+    """Bytes on one device, and `peak`, the most at once. places: of both sides of a micro-batch."""
     model = on_meta(config)
     weights, matrices = FP32 * count(model.parameters()), FP32 * count(layer_matrices(model))
     of_matrix, of_other = UPDATES[options.optimizer]
@@ -257,8 +255,7 @@ def training_memory(
 
 
 def activation_bytes(config: ModelConfig, places: int, mean_lengths: tuple[float, float], devices: Devices) -> float:
-    """Bytes that a forward pass over a micro-batch of so many places, of both sides, keeps for its backward pass, with
-    logits and buffers of the loss."""
+    """Bytes that a forward pass over so many places keeps for the backward pass, with logits and buffers."""
     bf16, on_cpu = devices.bf16, devices.on_cpu
     source_row, target_row = row_shape(*mean_lengths, places)
     number, drawn = BF16 if bf16 else FP32, 2 if on_cpu else 1  # bytes; drawn: by dropout, for each number

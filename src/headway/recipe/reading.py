@@ -33,8 +33,8 @@ _NOT_YAML = (yaml.YAMLError, ValueError, TypeError, RecursionError)
 """Errors of PyYAML, also for a date that no calendar has, a list as a key, and a thousand nested lists."""
 
 
-class _Problems(Exception):
-    """Problems of a recipe, one line each; the first is shown."""
+class _Problem(Exception):
+    """A problem of a recipe, in a line without the place of the recipe."""
 
 
 class _UniqueKeys(yaml.SafeLoader):
@@ -51,8 +51,7 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None = None) -> Recipe:
-    """Reads a recipe; `overrides` are `key.path=value`. Paths in it are relative to its own folder, or to `as_in`,
-    which needn't exist. Raises UserError."""
+    """Reads a recipe. overrides: `key.path=value`. Paths are relative to its folder or `as_in`. Raises UserError."""
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
         document = _anchored(document, as_in or path.parent, exists=as_in is None)
@@ -72,18 +71,18 @@ def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None
 
 
 def make_recipe(document: dict[str, Any], overrides: Iterable[str] = (), origin: str = "recipe") -> Recipe:
-    """A recipe from nested dictionaries and `key.path=value` overrides; relative paths are to the current folder.
-    Raises UserError."""
+    """A recipe from nested dictionaries and `key.path=value`; paths are to the current folder. Raises UserError."""
     overrides = list(overrides)
     try:
         return _recipe_of(document, overrides)
-    except _Problems as error:
-        problem = error.args[0]
-    raise UserError(f"{_overrides_at_fault(document, overrides, problem) or origin}: {problem}")
+    except _Problem as error:
+        words = set(re.findall(r"\w+", str(error))) - Recipe.model_fields.keys()  # names of sections prove nothing
+        named = [one for one in overrides if not words.isdisjoint(one.partition("=")[0].split("."))]
+        raise UserError(f"{' '.join(named) or origin}: {error}") from None
 
 
 def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
-    """Raises _Problems, and UserError for errors that name their place themselves."""
+    """Raises _Problem, and UserError for errors that name their place themselves."""
     changes: dict[str, Any] = {}
     for override in overrides:
         _set(changes, override)
@@ -91,7 +90,7 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
     of_stages = changes.pop("stages") if isinstance(changes.get("stages"), dict) else {}
     given = {str(one.get("name")): one for one in listed(document.get("stages")) if isinstance(one, dict)}
     if unknown := of_stages.keys() - given:
-        raise _Problems(f"stages.{min(unknown)}: no stage has this name; there are {', '.join(given) or 'none'}")
+        raise _Problem(f"stages.{min(unknown)}: no stage has this name; there are {', '.join(given) or 'none'}")
     if None in of_stages.values():
         document = {**document, "stages": [one for name, one in given.items() if of_stages.get(name, {}) is not None]}
     asked = changes["tokenizer"].get("vocab_size") if isinstance(changes.get("tokenizer"), dict) else None
@@ -101,8 +100,8 @@ def _recipe_of(document: dict[str, Any], overrides: Sequence[str]) -> Recipe:
     for stage in recipe.stages:
         try:
             found[stage.name] = _stage_of(recipe, document, stage, changes, of_stages.get(stage.name, {}), found)
-        except _Problems as error:
-            raise _Problems(*(f"stage {stage.name}: {problem}" for problem in error.args)) from None
+        except _Problem as error:
+            raise _Problem(f"stage {stage.name}: {error}") from None
     return recipe.model_copy(update={"stages": [stage for _, stage in found.values()]})
 
 
@@ -115,14 +114,14 @@ def _stage_of(
     earlier: dict[str, tuple[Recipe, Stage]],
 ) -> tuple[Recipe, Stage]:
     """The stage's own recipe, and the stage with all its differences from `recipe` written out. document: with the
-    sections as they were given. changes: for all stages; own: for this one. Raises _Problems."""
+    sections as they were given. changes: for all stages; own: for this one. Raises _Problem."""
     if not isinstance(own, dict) or not own.keys() <= set(SECTIONS):
-        raise _Problems("a change of it is stages.NAME.section.key=value")
+        raise _Problem("a change of it is stages.NAME.section.key=value")
     sections = {name: {**(document.get(name) or {}), **getattr(stage, name)} for name in SECTIONS}
     sections = _merged(_merged(sections, changes), own)
     if stage.start is not None:
         if "init_from" in {**stage.training, **own.get("training", {})}:
-            raise _Problems("start and training.init_from exclude each other")
+            raise _Problem("start and training.init_from exclude each other")
         sections["training"] = {**sections["training"], "init_from": str(stage_folder(Path("run"), stage.start))}
     else:
         sections = _with_initial_sections(sections)
@@ -130,14 +129,14 @@ def _stage_of(
     try:
         with_teacher(whole, stage, Path("run"))
     except ValidationError as error:
-        raise _Problems(f"teacher: {_problem_line(error.errors()[0], document)}") from None
+        raise _Problem(f"teacher: {_problem_line(error.errors()[0], document)}") from None
     if whole.data.prepared:
-        raise _Problems("data.prepared: a stage prepares its own text")
+        raise _Problem("data.prepared: a stage prepares its own text")
     if stage.start is not None:
         before = earlier[stage.start][0]
         has = before.model.model_dump(), before.tokenizer.model_dump()
         if unlike := mismatches(whole.model.model_dump(), whole.tokenizer, *has):
-            raise _Problems(f"can't start from stage {stage.start}: {', '.join(unlike)}")
+            raise _Problem(f"can't start from stage {stage.start}: {', '.join(unlike)}")
     written = changed_keys(recipe.model_dump(mode="json"), whole.model_dump(mode="json"))
     if stage.start is not None:
         written.get("training", {}).pop("init_from", None)
@@ -145,29 +144,16 @@ def _stage_of(
 
 
 def _validated(document: dict[str, Any]) -> Recipe:
-    """Raises _Problems."""
+    """Raises _Problem."""
     try:
         recipe = Recipe.model_validate(document)
     except ValidationError as error:  # unknown keys first: a missing key may be there, misspelt
-        problems = sorted(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        raise _Problems(*(_problem_line(one, document) for one in problems)) from None
+        problem = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+        raise _Problem(_problem_line(problem, document)) from None
     for corpus in (*recipe.data.corpora, *recipe.data.valid, *recipe.data.held_out):
         for file in (*corpus.source, *corpus.target):
             check_name(file)
     return recipe
-
-
-def _overrides_at_fault(document: dict[str, Any], overrides: Sequence[str], problem: str) -> str:
-    """The overrides that cause the problem: those with a key that it names, or else all. Empty if the document has the
-    problem without them, or another one and they aren't named."""
-    alone: tuple[str, ...] = ()
-    try:
-        _recipe_of(document, [])
-    except (_Problems, UserError) as error:
-        alone = error.args
-    words = set(re.findall(r"\w+", problem)) - Recipe.model_fields.keys()  # names of sections prove nothing
-    named = [one for one in overrides if not words.isdisjoint(one.partition("=")[0].split("."))]
-    return "" if problem in alone else " ".join(named or ([] if alone else overrides))
 
 
 def _with_initial_sections(document: dict[str, Any], vocab_size: Any = None) -> dict[str, Any]:
@@ -186,13 +172,13 @@ def _with_initial_sections(document: dict[str, Any], vocab_size: Any = None) -> 
         del initial["model"]
     size = initial["tokenizer"]["vocab_size"]
     if vocab_size not in (None, size):
-        raise _Problems(f"tokenizer.vocab_size: {path} keeps its {size:,} tokens; `headway extend` adds tokens")
+        raise _Problem(f"tokenizer.vocab_size: {path} keeps its {size:,} tokens; `headway extend` adds tokens")
     sections["tokenizer"] = {**sections["tokenizer"], "vocab_size": size}
     return {**document, **{name: {**initial[name], **sections[name]} for name in initial}}
 
 
 def _languages(data: DataSection) -> dict[str, str]:
-    """The languages of both sides: as they are given, else by the suffixes of the first files. Raises _Problems."""
+    """The languages of both sides: as they are given, else by the suffixes of the first files. Raises _Problem."""
     given = {"source": data.source_language, "target": data.target_language or ("mul" if data.tags else "")}
     first = (data.train or data.corpora)[0]
     files: list[Path] = [*first.source[:1], *first.target[:1]]
@@ -202,25 +188,24 @@ def _languages(data: DataSection) -> dict[str, str]:
     if unclear := [side for side, language in given.items() if not language and (same or not found[side])]:
         names = " and ".join(dict.fromkeys(file.name for file in files))
         keys = " ".join(f"data.{side}_language=..." for side in unclear)
-        raise _Problems(f"{names}: the file names don't name two languages; set {keys} (codes such as de)")
+        raise _Problem(f"{names}: the file names don't name two languages; set {keys} (codes such as de)")
     return {f"{side}_language": language for side, language in found.items()}
 
 
 def _resolved(recipe: Recipe) -> Recipe:
-    """The recipe with languages, the preset's sizes and the learning rate written out. Raises _Problems, also for
-    impossible sizes."""
+    """The recipe with languages, the preset's sizes and the learning rate written out. Raises _Problem."""
     size = max(recipe.tokenizer.vocab_size, 4)
     try:
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
     except ValueError as error:
-        raise _Problems(f"model: {error}") from None
+        raise _Problem(f"model: {error}") from None
     if config.share_embeddings == "all" and not recipe.tokenizer.joint:
-        raise _Problems("model.share_embeddings: all needs one vocabulary; set tokenizer.joint: true")
+        raise _Problem("model.share_embeddings: all needs one vocabulary; set tokenizer.joint: true")
     if recipe.data.tags and recipe.tokenizer.kind == "word":
-        raise _Problems("data.train: tags need tokenizer.kind: bpe or unigram")
+        raise _Problem("data.train: tags need tokenizer.kind: bpe or unigram")
     longest, rate = recipe.decoding.max_length, recipe.training.learning_rate
     if longest is not None and longest >= config.max_length:
-        raise _Problems(f"decoding.max_length={longest} must be less than model.max_length={config.max_length}")
+        raise _Problem(f"decoding.max_length={longest} must be less than model.max_length={config.max_length}")
     if rate is None and recipe.training.schedule != "paper":
         rate = DEFAULT_LEARNING_RATE
     return recipe.model_copy(
@@ -308,8 +293,7 @@ def _problem_line(problem: Any, document: dict[str, Any]) -> str:
 
 
 def _unknown(place: Sequence[str]) -> str:
-    """The message for a key that no section has. It suggests the keys of this name in other sections, else the one
-    that is spelt most alike in this section."""
+    """The message for an unknown key, with those of this name in other sections, else the one spelt most alike."""
     *above, key = place
     name = ".".join(place)
     if name in RETIRED:

@@ -1,8 +1,6 @@
 """Parameters of a model and operations of its training, counted on torch's meta device, where a model takes no
 memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -27,7 +25,6 @@ def on_meta(config: ModelConfig) -> Transformer:
 
 
 def count(parameters: Iterable[Tensor]) -> int:
-    """The number of elements of all parameters."""
     return sum(one.numel() for one in parameters)
 
 
@@ -62,8 +59,7 @@ def forward_work(
 
 
 def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch]) -> float:
-    """FLOPs of the matrix products of an optimizer step, forward and backward. Padding counts like tokens, and each
-    place attends to its whole row, because that is computed."""
+    """FLOPs of the matrix products of a step, forward and backward. Padding counts like tokens, as it is computed."""
     shapes = ((len(one.rows), one.source_length, one.target_length) for one in micro_batches)
     works = (forward_work(config, rows * source, rows * target, source, target) for rows, source, target in shapes)
     return TRAINING * sum(map(sum, works))
@@ -77,5 +73,4 @@ def work_of_update(config: ModelConfig, optimizer: OptimizerName) -> float:
 
 
 def layer_matrices(model: Transformer) -> list[nn.Parameter]:
-    """The matrices of the encoder and decoder layers."""
     return [one for stack in (model.encoder, model.decoder) for one in stack.parameters() if one.dim() == 2]

@@ -5,7 +5,6 @@ from itertools import takewhile
 from typing import Any
 
 SHOWN = 60
-"""Maximum characters of a value in a message."""
 
 
 def first_change(before: Any, now: Any, place: str = "") -> str | None:

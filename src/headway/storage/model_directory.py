@@ -69,8 +69,6 @@ class _TokenizerFiles(TypedDict):
 
 @with_config(STRICT)
 class _Config(TypedDict):
-    """The members of config.json."""
-
     format_version: int
     source_language: FewWords
     target_language: FewWords
@@ -91,7 +89,6 @@ class ModelDirectory(ModelInfo):
     folder: Path
     config: ModelConfig
     weights_checksum: str
-    """SHA-256 of the file of weights."""
     core: str | None = None
     """The `core` of the config, if the user allows it to be imported."""
 
@@ -202,8 +199,7 @@ def read_model(path: Path, core: str | None = None) -> ModelDirectory:
 
 
 def model_fingerprint(path: Path) -> str:
-    """SHA-256 of the model's config.json, which has checksums of all other files, so that it is the same only for
-    models that are the same to the bit. Raises UserError."""
+    """SHA-256 of the model's config.json, which has checksums of all other files. Raises UserError."""
     return hashlib.sha256(read_plain(find_model(path) / CONFIG_FILE, LARGEST_JSON)).hexdigest()
 
 
@@ -213,8 +209,7 @@ def model_info(path: Path) -> dict[str, Any]:
 
 
 def find_model(path: Path) -> Path:
-    """The model directory that a path means: itself, or the best of a run directory; of a run in stages, that of the
-    last stage that has one. Raises UserError."""
+    """The model directory that a path means: itself, or the best of a run or of its last stage. Raises UserError."""
     if os.path.lexists(path / CONFIG_FILE):
         return path
     run = stage_of(path)
@@ -230,8 +225,7 @@ def find_model(path: Path) -> Path:
 
 
 def stage_of(run: Path) -> Path:
-    """The run directory that has the models of the run: itself, or the stage that its best.json names. Raises
-    UserError."""
+    """The run directory with the models of the run: itself, or the stage that best.json names. Raises UserError."""
     if os.path.lexists(run / "best.json") and "stage" in read_json(run / "best.json"):
         return _named_by_best(run, "stage", run / "stages")
     return run

@@ -33,8 +33,7 @@ Info = TypeVar("Info", bound="ModelInfo")
 @with_config(STRICT)
 @dataclass(frozen=True)
 class Aligner:
-    """The encoder-decoder attention that aligns target tokens with source tokens. By default the mean of all layers
-    and heads."""
+    """The attention that aligns target with source tokens; by default the mean of all layers and heads."""
 
     layer: NonNegativeInt | None = None
     """Layer of the decoder; None: the mean of all."""

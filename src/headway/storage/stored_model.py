@@ -29,7 +29,6 @@ class StoredModel(ModelInfo):
 
     @property
     def num_parameters(self) -> int:
-        """Number of weights; shared ones count once."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
@@ -48,8 +47,7 @@ def save_model(path: Path, stored: StoredModel) -> None:
 
 
 def load_model(path: Path, core: str | None = None) -> StoredModel:
-    """The model of a model directory, or the best model of a run directory, verified. core: as in `read_model`. Raises
-    UserError."""
+    """The model of a model directory, or the best of a run, verified. core: as in `read_model`. Raises UserError."""
     return to_torch(read_model(path, core))
 
 

@@ -71,8 +71,7 @@ def check_kinds(found: Mapping[str, TensorKind], expected: Mapping[str, TensorKi
 
 
 def load_arrays(file: Path, expected: Mapping[str, TensorKind]) -> dict[str, NDArray[Any]]:
-    """The tensors of a file. Raises UserError, before any is read, unless they have exactly the expected names, shapes
-    and types."""
+    """The tensors of a file. Raises UserError, before any is read, unless their kinds are those expected."""
     check_kinds(read_header(file), expected, file)
     return numpy.load_file(file)
 
@@ -87,7 +86,6 @@ def load_tensors(file: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor
 
 
 def save_arrays(file: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Writes a safetensors file."""
     numpy.save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, file)
 
 

@@ -21,7 +21,6 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 LARGEST_FILE = 16 * 2**20
 """Bytes of a file that is read whole; vocabularies of 250,000 pieces have a third of it."""
 LARGEST_JSON = 2**20
-"""Bytes of a JSON file."""
 
 
 def plain_size(file: Path) -> int:
@@ -68,8 +67,7 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, origin: Path) -> dict[str, Any]:
-    """The object in JSON text. Raises UserError, with the `origin`, for anything else, for a key that stands twice, and
-    for NaN and Infinity."""
+    """The object in JSON text. Raises UserError for anything else, a key that stands twice, NaN and Infinity."""
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

@@ -36,7 +36,6 @@ class MovingAverage:
         return {name: average for name, (_, average) in self._pairs.items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Restores the average from the result of `named_tensors`."""
         for name, average in self.named_tensors().items():
             average.copy_(tensors[name])
 

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from headway.data.batches import PLAN
-from headway.errors import UserError
+from headway.errors import UserError, first_problem
 from headway.model import Transformer
 from headway.storage.atomic import remove_directory, write_directory, write_json
 from headway.storage.checksums import find_damage, write_checksums
@@ -144,9 +144,7 @@ def read_state(path: Path) -> State:
                 raise UserError(f"{file}: progress.{min(missing)} is missing; restore it, or begin a new run")
         return TypeAdapter(State).validate_json(json.dumps(document))
     except ValidationError as error:
-        problem = error.errors()[0]
-        fault = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-        raise UserError(f"{file}: {clipped(fault)}; restore it, or begin a new run") from None
+        raise UserError(f"{file}: {clipped(first_problem(error))}; restore it, or begin a new run") from None
 
 
 def last_checkpoint(folder: Path, notice: Callable[[str], None]) -> Path | None:

@@ -68,7 +68,6 @@ def extend_model(
 
 
 def _new_languages(stored: StoredModel, languages: Sequence[str]) -> list[str]:
-    """The languages that get tags. Raises UserError."""
     tags, own = stored.source_tokenizer.target_tags, stored.target_language
     for language in languages:
         if stored.source_tokenizer.kind == "word":
@@ -96,7 +95,6 @@ def _grown_together(
 
 
 def _grown_model(model: Transformer, source: Grown, target: Grown) -> Transformer:
-    """The model with a row for each id of the larger vocabularies."""
     sizes = {"source_vocab_size": source.tokenizer.vocab_size, "target_vocab_size": target.tokenizer.vocab_size}
     larger, weights = Transformer(replace(model.config, **sizes)), named_weights(model)
     sides = {"source_embedding.weight": source, "target_embedding.weight": target, "output.weight": target}

@@ -69,7 +69,6 @@ class UnseenText(NamedTuple):
 
 
 def validation_pairs(model: Path) -> UnseenText:
-    """The validation pairs of the run that holds the model."""
     run = model.parents[1]
     recipe = load_recipe(run / "recipe.yaml")
     texts = json.loads(((recipe.data.prepared or run / "data") / VALID_TEXTS).read_bytes())
@@ -78,8 +77,7 @@ def validation_pairs(model: Path) -> UnseenText:
 
 
 def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
-    """Finishes the run if its recipe asks for that; otherwise adds the cost of int8 to its best model. minutes: of the
-    training; the end may take a share of them."""
+    """Finishes the run, or only adds int8's cost to its best model. minutes: of the training, for a share of them."""
     if recipe.training.finish:
         held_out = [recipe.data.files_of(corpus) for corpus in recipe.data.held_out]
         test = held_out[0] if held_out else None
@@ -148,8 +146,7 @@ def finish(
 
 
 def _affordable_pairs(translator: Translator, pairs: UnseenText, seconds: float, others: int) -> int:
-    """The number of validation pairs that there is time for. others: other sentences to translate, counted as greedy
-    ones, of which a beam of two takes at most two."""
+    """The validation pairs that there is time for. others: other sentences, in greedy ones; a beam of 2 takes two."""
     few = pairs.some(TRIED).sources
     translator.translate(few, beam_size=1)
     began = time.monotonic()

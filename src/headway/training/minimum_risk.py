@@ -66,7 +66,6 @@ class RiskSampler:
     train: Batches
     tokenize: str
     count: int
-    """Samples of each sentence."""
     seed: int
     dtype: torch.dtype
 

@@ -77,8 +77,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalized(matrices: Tensor, dtype: torch.dtype) -> Tensor:
-    """The nearest matrices with orthonormal rows, roughly: (n, rows, columns), rows <= columns -> the same shape.
-    dtype: of the products and the result."""
+    """Roughly the nearest matrices with orthonormal rows: (n, rows, columns), rows <= columns -> the same."""
     a, b, c = COEFFICIENTS
     x = (matrices / torch.linalg.vector_norm(matrices, dim=(1, 2), keepdim=True).clamp(min=1e-7)).to(dtype)
     for _ in range(MUON_ROUNDS):

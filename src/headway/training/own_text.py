@@ -43,7 +43,6 @@ from headway.training.start import start
 CHOICES = "choices.txt"
 TEXT = "text"
 MEASURING = "measuring"
-"""The folder of a training by which speed is measured."""
 FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
 """Filters of training pairs if no parts are given, and `copies` if the languages differ."""
 JUDGED, LEAST_KEPT = 10_000, 0.1
@@ -71,9 +70,7 @@ class RunRequest:
     """Empty if parts are to be set apart."""
     valid_target: list[str]
     columns: tuple[int, int] | None
-    """Columns of source and target in .tsv files, from 0."""
     document: Layout | None
-    """The place in a line that names its document."""
     overrides: list[str]
     minutes: float
     fast: bool
@@ -160,17 +157,13 @@ def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, t
         [(name, dropped)] = reasons.most_common(1)
         off, why = "false" if getattr(filters, name) is True else "null", ""
         if name == "script":
-            scripts = [script_name(code) for code in languages]
             usual = [Counter(filter(None, map(script_of, texts))).most_common(1)[0][0] for texts in sides]
-            wrong = [
-                f"the {side} is mostly {found}, not {script} as {english_name(code)} is"
-                for side, code, script, found in zip(("source", "target"), languages, scripts, usual, strict=True)
-                if found != script
-            ]
+            scripts = [script_name(code) for code in languages]
             remedy = (
                 "exchange the sides" if usual == scripts[::-1] else "set data.source_language, data.target_language"
             )
-            why = f": {', '.join(wrong)}; {remedy}" if wrong else ""
+            if usual != scripts:
+                why = f": source and target are mostly {' and '.join(usual)}, not {' and '.join(scripts)}; {remedy}"
         raise UserError(
             f"{request.source[0]}: the filter {name} drops {dropped:,} of {len(pairs):,} pairs that were judged, "
             f"{kept:,} are left{why}; to keep such pairs: data.filters.{name}={off}"

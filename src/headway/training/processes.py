@@ -63,8 +63,7 @@ class StopRequests:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Lets a request raise Interrupted immediately, for work that may end anywhere. With several ranks it does
-        nothing."""
+        """Lets a request raise Interrupted at once, for work that may end anywhere. Does nothing with several ranks."""
         self._interruptible = self._alone
         try:
             if self._interruptible and self._received is not None:
@@ -145,7 +144,6 @@ def _watch(ranks: Sequence[tuple[subprocess.Popen[bytes], IO[bytes] | None]]) ->
 
 
 def free_port() -> int:
-    """A free port of this machine."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]

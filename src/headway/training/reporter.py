@@ -3,7 +3,6 @@ and afterwards the records of finished runs, to compare them."""
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import operator
@@ -86,14 +85,11 @@ class RunLog(ExitStack):
 
     def write(self, entry: dict[str, Any]) -> None:
         """Writes a line. Raises UserError if the disk is full."""
-        line, fault = f"{json.dumps(entry)}\n".encode(), None
         try:
-            if self._file.write(line) < len(line):
-                fault = os.strerror(errno.ENOSPC)
+            self._file.write(f"{json.dumps(entry)}\n".encode())
         except OSError as error:
-            fault = error.strerror
-        if fault:
-            raise UserError(f"{self._file.name}: can't be written ({fault}); the last checkpoint is intact")
+            fault = f"can't be written ({error.strerror}); the last checkpoint is intact"
+            raise UserError(f"{self._file.name}: {fault}") from None
 
     def sync(self) -> None:
         os.fsync(self._file.fileno())
@@ -156,9 +152,6 @@ def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
             step = begins_after + entry["step"]
             last_step = max(last_step, step)
             points = {measure: entry[measure] for measure in MEASURES if measure in entry}
-            if not all(type(value) in (int, float) and math.isfinite(value) for value in points.values()):
-                damaged.append(number)
-                continue
             validated |= bool(points)
             for measure, value in points.items():
                 curves[measure].setdefault(step, value)

@@ -44,7 +44,6 @@ class Run:
     """`stat` of the folder when training began."""
     recipe: Recipe
     dtype: torch.dtype
-    """Precision of matrix products."""
     data: PreparedData
     model: Transformer
     optimizers: list[torch.optim.Optimizer]

@@ -44,14 +44,12 @@ def stored_model(run: Run) -> StoredModel:
 
 
 def sort_key(best_by: BestBy, loss: float, bleu: float) -> tuple[float, float]:
-    """Sort key of a validation, the highest for the best: the recipe's measure, then the loss. The loss alone decides
-    between validations whose BLEU is noise."""
+    """Sort key of a validation: the recipe's measure, then the loss, which decides alone where BLEU is noise."""
     score = -loss if best_by == "valid_loss" else bleu if bleu >= LEAST_BLEU else 0.0
     return score, -loss
 
 
 def is_better(progress: Progress, loss: float, bleu: float, best_by: BestBy) -> bool:
-    """Whether a model with this validation is the best so far."""
     best_loss = math.inf if progress.best_loss is None else progress.best_loss
     best = progress.best_score
     return best is None or sort_key(best_by, loss, bleu) > sort_key(best_by, best_loss, best)

@@ -195,7 +195,6 @@ def inherited_flops(recipe: Recipe, earlier: Sequence[RunStage] = ()) -> float |
 
 
 def _made_with(recipe: Recipe) -> list[Path]:
-    """The models that the recipe's run starts from, and that translate its text."""
     start = recipe.training.init_from
     return [*(synthesis.writer for synthesis in recipe.data.syntheses), *([start] if start else [])]
 

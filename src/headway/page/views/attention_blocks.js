@@ -82,7 +82,7 @@ function aboutAttention(glass, stack, sublayer, kind) {
 
 function whole({ say }, { kind, n, m, width }) {
   const equation = '"Attention"(Q, K, V) = "softmax"(Q K^{T} / √d_{k}) V';
-  return stage(say, kind === "cross" ? "crossScene" : "scene", { equation, shape: `${times(n, width)}, ${times(m, width)} → ${times(n, width)}` });
+  return stage(say, kind === "cross" ? "crossScene" : "scene", { title: "scene", equation, shape: `${times(n, width)}, ${times(m, width)} → ${times(n, width)}` });
 }
 
 function project({ say }, { kind, heads, n, m, width, d_model, unscaled, root }) {

@@ -1,7 +1,7 @@
 // The computation of one attention head, from the arrays of the record.
 
 import { attentionLabels } from "./tokens.js";
-import { matrixOf } from "./numbers.js";
+import { matrixOf, meanMatrix } from "./numbers.js";
 import { isEdited } from "./stages.js";
 
 /** The data of scene.js; null if the record lacks a part. sublayer: as the arrays are named. */
@@ -38,4 +38,14 @@ export function attentionOfHead(glass, sublayer, kind, head) {
 /** The name below which the arrays of an attention are. */
 export function sublayerOf({ attention }, kind, layer) {
   return attention[kind].names.replace("{layer}", layer);
+}
+
+export function nameOfWeights(record, kind, layer) {
+  return `${sublayerOf(record, kind, layer)}.weights`;
+}
+
+/** The mean attention of all heads in all layers, as a matrix; null where the record has no weights of that kind. */
+export function meanAttention({ record, get }, kind) {
+  const layers = Array.from({ length: record.attention[kind]?.layers ?? 0 }, (_, layer) => get(nameOfWeights(record, kind, layer))).filter((one) => one);
+  return layers.length ? meanMatrix(layers) : null;
 }

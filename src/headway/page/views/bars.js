@@ -4,23 +4,22 @@ import { make } from "./elements.js";
 import { decimal, percent } from "./numbers.js";
 import { brief, loosePiece } from "./tokens.js";
 
+/** A row of bars; name: an element or a text; number: a text; share: the bar's length, of 1. look: a class; before, after: elements. */
+export function barRow(name, number, share, { look = null, before = null, after = null } = {}) {
+  const row = make("li", { class: look }, make("bdi", { class: "piece" }, name), before, make("span", { class: "track" }, make("span", { class: "bar" })), make("span", { class: "number" }, number), after);
+  row.style.setProperty("--share", Math.min(1, share).toFixed(4));
+  return row;
+}
+
 /** top: as in a record's step; chosen: the id that was taken; logits: whether they are shown too. */
 export function probabilityBars(top, chosen, say, logits = false) {
   return make(
     "ol",
     { class: logits ? "bars with-logits" : "bars" },
     top.map((one) => {
-      const row = make(
-        "li",
-        { class: one.id === chosen ? "taken" : null },
-        make("bdi", { class: "piece" }, brief(loosePiece(one.piece), 16)),
-        logits ? make("span", { class: "number" }, decimal(one.logit)) : null,
-        make("span", { class: "track" }, make("span", { class: "bar" })),
-        make("span", { class: "number" }, percent(one.probability)),
-        one.id === chosen ? make("span", { class: "unseen" }, say("taken")) : null,
-      );
-      row.style.setProperty("--share", (one.probability ?? 0).toFixed(4));
-      return row;
+      const taken = one.id === chosen;
+      const before = logits ? make("span", { class: "number" }, decimal(one.logit)) : null;
+      return barRow(brief(loosePiece(one.piece), 16), percent(one.probability), one.probability ?? 0, { look: taken ? "taken" : null, before, after: taken ? make("span", { class: "unseen" }, say("taken")) : null });
     }),
   );
 }

@@ -91,7 +91,7 @@ function positionStages(glass, { stack }) {
     stage(
       say,
       learned ? "learnedPositions" : "sinusoids",
-      { equation: learned ? 'P["pos"]' : waves, shape, values: { d_model } },
+      { title: "sinusoids", equation: learned ? 'P["pos"]' : waves, shape, values: { d_model } },
       arrayPicture(glass, name, places),
     ),
     stage(
@@ -214,6 +214,7 @@ function feedForwardStages(glass, { stack, sublayer }) {
       say,
       relu ? "widening" : "wideningOther",
       {
+        title: "widening",
         equation: relu ? 'h = "max"(0, x W_{1} + b_{1})' : `h = "${activation}"(x W_{1} + b_{1})`,
         shape: `${times(n, d_model)} → ${times(n, d_ff)}`,
         values,
@@ -254,6 +255,7 @@ function linearStages(glass) {
       say,
       shared === "none" ? "logits" : "sharedLogits",
       {
+        title: "logits",
         equation: biased ? "z = h W^{T} + b" : "z = h W^{T}",
         shape: `${times(n, d_model)} → ${times(n, vocabulary)}`,
         values: { vocabulary: vocabulary.toLocaleString() },
@@ -273,6 +275,7 @@ function softmaxStages(glass) {
       say,
       record.target.given ? "choosingGiven" : "choosing",
       {
+        title: "choosing",
         equation: 'p_{i} = "exp"(z_{i}) / Σ_{j} "exp"(z_{j})',
         shape: times(record.target.tokens.length, vocabulary),
         values: { vocabulary: vocabulary.toLocaleString() },

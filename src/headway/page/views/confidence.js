@@ -1,6 +1,7 @@
 // The model's confidence and attention by word, from the pieces of the record.
 
-import { meanMatrix, probability } from "./numbers.js";
+import { meanAttention } from "./attention_of_head.js";
+import { probability } from "./numbers.js";
 import { wordsOf } from "./tokens.js";
 
 /** The probability of a word of the target: the product of its pieces'; null where one of them isn't known. */
@@ -19,13 +20,11 @@ export function meanShare({ target, steps }) {
  * pieces of a source word, averaged over those of a target word. -> {source, target, share(target, source)}, with
  * share null where the record has no weights.
  */
-export function lookedAt(record, get) {
-  const [source, target] = [wordsOf(record.source), wordsOf(record.target)];
-  const about = record.attention.cross;
-  const names = about ? Array.from({ length: about.layers }, (_, layer) => about.names.replace("{layer}", layer)) : [];
-  const arrays = names.map((name) => get(`${name}.weights`)).filter((array) => array);
-  if (!arrays.length) return { source, target, share: null };
-  const { columns, values } = meanMatrix(arrays);
+export function lookedAt(glass) {
+  const [source, target] = [wordsOf(glass.record.source), wordsOf(glass.record.target)];
+  const mean = meanAttention(glass, "cross");
+  if (!mean) return { source, target, share: null };
+  const { columns, values } = mean;
   const share = (to, from) => {
     let sum = 0;
     for (const row of target[to].places) for (const column of source[from].places) sum += values[row * columns + column];

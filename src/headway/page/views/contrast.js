@@ -1,7 +1,8 @@
 // Why this token, and not that one.
 
 import { matrixOfArray } from "./analysed.js";
-import { make } from "./elements.js";
+import { barRow } from "./bars.js";
+import { askingForm, make } from "./elements.js";
 import { decimal } from "./numbers.js";
 import { chip, phrase } from "./phrases.js";
 import { loosePiece, pieceTexts } from "./tokens.js";
@@ -13,11 +14,7 @@ export function contrastPart(glass, analyses) {
   const { columns, values } = matrixOfArray(array("erasure"));
   const own = values.subarray(step * columns, (step + 1) * columns);
   const limit = Math.max(...own.map(Math.abs), 0.5);
-  const rows = pieceTexts(record.source.tokens).map((name, place) => {
-    const row = make("li", { class: own[place] < 0 ? "against" : null }, make("bdi", { class: "piece" }, name), make("span", { class: "track" }, make("span", { class: "bar" })), make("span", { class: "number" }, decimal(own[place])));
-    row.style.setProperty("--share", (Math.abs(own[place]) / limit).toFixed(4));
-    return row;
-  });
+  const rows = pieceTexts(record.source.tokens).map((name, place) => barRow(name, decimal(own[place]), Math.abs(own[place]) / limit, { look: own[place] < 0 ? "against" : null }));
   const token = chip(pieceTexts(record.target.tokens)[step]);
   const foil = chip(loosePiece(fields.foils[step].piece));
   return [
@@ -31,12 +28,11 @@ export function contrastForm(glass, ask, analyses) {
   const { record, say } = glass;
   const input = make("input", { type: "text", id: "glass-instead", value: record.target.text, dir: "auto" });
   const foils = () => analyses.found("contrast")?.fields.foils.map(({ id }) => id) ?? [];
-  const submit = async (event) => {
-    event.preventDefault();
+  const submit = async () => {
     const before = foils();
     await ask({ kind: "contrast", instead: input.value });
     const step = foils().findIndex((id, at) => id !== before[at]);
     if (step >= 0) glass.choose("target", step);
   };
-  return make("form", { class: "asking", submit }, make("label", { for: "glass-instead" }, say("insteadLabel")), input, make("button", { type: "submit" }, say("compare")));
+  return askingForm(say("insteadLabel"), input, say("compare"), submit);
 }

@@ -86,6 +86,15 @@ export function select(label, options, chosen, change) {
   return make("label", { class: "select" }, make("span", {}, label), box);
 }
 
+/** A line that asks for a text: an input with an id, and a button. */
+export function askingForm(label, input, button, act) {
+  const submit = (event) => {
+    event.preventDefault();
+    act();
+  };
+  return make("form", { class: "asking", submit }, make("label", { for: input.id }, label), input, make("button", { type: "submit" }, button));
+}
+
 /** Calls draw() when the element comes to have a place on the page, and when its width changes. */
 export function whenSized(element, draw) {
   let width = 0;

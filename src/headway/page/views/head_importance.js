@@ -51,7 +51,7 @@ function pictures(glass, { fields, array }, kind) {
       cell: 40,
       told: (row, column) => `${row}, ${column}`,
     });
-    return make("div", {}, make("h4", {}, say(`importance_${measure}`)), picture);
+    return make("div", {}, make("h3", {}, say(`importance_${measure}`)), picture);
   });
   const { sentences, tokens, log_probability: score } = fields;
   return [make("div", { class: "maps" }, maps), make("p", { class: "quiet" }, say("importanceOver", { sentences, tokens, score: decimal(score) }))];

@@ -1,16 +1,18 @@
 // The third view: every head of a kind of attention as a small picture, one of them large, and what heads do in numbers.
 
+import { nameOfWeights } from "./attention_of_head.js";
+import { barRow } from "./bars.js";
 import { headColour, largest } from "./colours.js";
 import { choice, columnsFor, inTurn, make, select } from "./elements.js";
 import { amount, measuredHeads, measureName, sentenceAbout, SHARES, shortLabel } from "./head_labels.js";
 import { headImportance } from "./head_importance.js";
 import { tokenLights } from "./lighting.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
-import { decimal, matrixOf, meanEntropy, percent } from "./numbers.js";
+import { decimal, matrixOf, percent } from "./numbers.js";
+import { entropy } from "./sampling.js";
 import { sideBySide } from "./side_by_side.js";
 import { threadPicture } from "./threads.js";
 import { attentionLabels, visible } from "./tokens.js";
-import { nameOfWeights } from "./training_changes.js";
 
 const SHORT = 16;
 
@@ -174,16 +176,8 @@ function largePictures(glass, kind, matrix, queries, keys, title, head) {
 function measureBars(kind, measures, keys, say) {
   const most = Math.log2(Math.max(2, keys));
   const rows = [...SHARES[kind], "entropy"].map((measure) => {
-    const row = make(
-      "li",
-      {},
-      make("span", { class: "piece" }, measureName(say, kind, measure)),
-      make("span", { class: "track" }, make("span", { class: "bar" })),
-      make("span", { class: "number" }, amount(measure, measures[measure], say)),
-    );
     const share = measure === "entropy" ? measures.entropy / most : measures[measure];
-    row.style.setProperty("--share", Math.min(1, share).toFixed(3));
-    return row;
+    return barRow(measureName(say, kind, measure), amount(measure, measures[measure], say), share);
   });
   return make(
     "section",
@@ -208,7 +202,7 @@ function history({ record, get, say }, name, head, title) {
   const later = known ? record.history.findIndex((moment) => moment.step > step) : -1;
   const moments = others.toSpliced(later < 0 ? others.length : later, 0, own).map((moment) => {
     const matrix = moment.weights ? matrixOf(moment.weights, head) : null;
-    const bits = say("bits", { count: decimal(matrix ? meanEntropy(matrix) : null) });
+    const bits = say("bits", { count: decimal(matrix ? entropy(matrix.values) / matrix.rows : null) });
     const label = say("momentLabel", { title, moment: visible(moment.title), bits });
     return make(
       "li",

@@ -1,9 +1,10 @@
 // The first picture: the source above, the translation below, and lines from what each word looked at. It plays once.
 
 import { lookedAt, wordConfidence } from "./confidence.js";
-import { make, makeSvg, sign } from "./elements.js";
+import { make, makeSvg } from "./elements.js";
 import { percent, probability } from "./numbers.js";
 import { chip, listed, phrase } from "./phrases.js";
+import { playerOf } from "./player.js";
 import { brief, languageOf, loosePiece } from "./tokens.js";
 import { drawLines, lettersOf } from "./word_lines.js";
 
@@ -17,14 +18,14 @@ const PAUSE = 850;
 /** The picture with its sentence; what it shows is {side, number} of a word, or all words at once. */
 export function lookingPicture(glass) {
   const { record, say } = glass;
-  const seen = lookedAt(record, glass.get);
+  const seen = lookedAt(glass);
   const state = glass.kept("looking", { played: false });
   const lines = makeSvg("svg", { class: "threads", "aria-hidden": "true" });
-  const sentence = make("div", { class: "detail" });
-  const play = make("button", { type: "button", class: "play", "aria-label": say("playAgain"), title: say("playAgain"), click: () => player.begin() }, sign("play"));
+  const sentence = make("div", { class: "detail", "aria-live": "polite" });
   const words = {};
   const resting = tellingWord(seen);
-  let shown = null;
+  const last = seen.target.length; // where all words have been shown
+  let [shown, at] = [null, last];
 
   const look = (now, grows = false) => {
     shown = now;
@@ -39,10 +40,23 @@ export function lookingPicture(glass) {
     const told = now === null ? [] : now.side === "target" ? ofTarget(glass, seen, now.number) : ofSource(glass, seen, now.number);
     sentence.replaceChildren(...(now === resting ? [...told.slice(0, 1), make("p", { class: "quiet hint" }, say("pairHint"))] : grows ? told.slice(0, 1) : told));
   };
-  const player = playerOf({ words, state, look, rest: () => look(resting), play, sentence, say });
+  const go = (to) => {
+    at = to;
+    words.target[at]?.classList.remove("later");
+    words.target[at]?.classList.add("arriving");
+    if (at === last) look(resting);
+    else look({ side: "target", number: at }, true);
+  };
+  const told = (playing) => {
+    sentence.setAttribute("aria-live", playing ? "off" : "polite");
+    if (playing && at === last) at = -1;
+    words.target.forEach((word, number) => word.classList.toggle("later", playing && number > at));
+  };
+  const { play, halt, start } = playerOf(say, { last, now: () => at, go, pause: () => Math.min(PAUSE, WHOLE / last), told });
+  play.className = "play";
   for (const side of ["source", "target"]) {
     const choose = (number) => () => {
-      player.halt();
+      halt();
       look({ side, number });
     };
     words[side] = seen[side].map((word, number) => wordButton(record, side, word, choose(number)));
@@ -50,60 +64,13 @@ export function lookingPicture(glass) {
   const box = make("div", { class: "pair" }, lines, wordRow(glass, "source", words.source), wordRow(glass, "target", words.target));
   box.style.setProperty("--letters", Math.max(lettersOf(seen.source), lettersOf(seen.target)).toFixed(1));
   const first = !state.played && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  if (first) player.hide();
-  let begun = !first;
+  if (first) told(true);
   new ResizeObserver(() => {
-    if (begun) return look(shown ?? resting);
-    begun = true;
-    player.begin();
+    if (state.played || !first) return look(shown ?? resting);
+    state.played = true;
+    start();
   }).observe(box);
   return make("section", { class: "looking" }, box, make("div", { class: "told" }, play, sentence));
-}
-
-/** Shows the words one after the other. -> {begin, halt, hide} */
-function playerOf({ words, state, look, rest, play, sentence, say }) {
-  let timer = null;
-  const label = (name) => {
-    const text = say(name === "play" ? "playAgain" : "pause");
-    play.replaceChildren(sign(name));
-    play.setAttribute("aria-label", text);
-    play.title = text;
-  };
-  const hide = () => words.target.forEach((word) => word.classList.add("later"));
-  const halt = () => {
-    if (timer === null) return;
-    clearTimeout(timer);
-    timer = null;
-    words.target.forEach((word) => word.classList.remove("later"));
-    sentence.setAttribute("aria-live", "polite");
-    label("play");
-  };
-  const next = (number) => {
-    const word = words.target[number];
-    if (!word || !word.isConnected) {
-      halt();
-      if (word === undefined) rest();
-      return;
-    }
-    word.classList.remove("later");
-    word.classList.add("arriving");
-    look({ side: "target", number }, true);
-    timer = setTimeout(() => next(number + 1), Math.min(PAUSE, WHOLE / words.target.length));
-  };
-  const begin = () => {
-    if (timer !== null) {
-      halt();
-      rest();
-      return;
-    }
-    state.played = true;
-    sentence.setAttribute("aria-live", "off");
-    hide();
-    label("pause");
-    next(0);
-  };
-  sentence.setAttribute("aria-live", "polite");
-  return { begin, halt, hide };
 }
 
 function wordButton(record, side, word, look) {

@@ -1,10 +1,11 @@
 // Compares a token's attention, its contributions and its needs side by side, and explains when they differ.
 
 import { matrixOfArray } from "./analysed.js";
+import { meanAttention } from "./attention_of_head.js";
 import { largest } from "./colours.js";
 import { make } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
-import { meanMatrix, percent } from "./numbers.js";
+import { percent } from "./numbers.js";
 import { chip, listed, phrase } from "./phrases.js";
 import { pieceTexts } from "./tokens.js";
 
@@ -33,13 +34,12 @@ export function mapsPart(glass, analyses) {
 }
 
 /** {name, matrix, share(value): of 0 to 1}: attention where the record has it, contributions where they are known, erasure. */
-function columnsOf({ record, get }, analyses) {
-  const about = record.attention.cross;
-  const weights = Array.from({ length: about?.layers ?? 0 }, (_, layer) => get(`${about.names.replace("{layer}", layer)}.weights`)).filter((one) => one);
+function columnsOf(glass, analyses) {
+  const mean = meanAttention(glass, "cross");
   const contributions = analyses.found("contributions");
   const effect = matrixOfArray(analyses.found("erasure").array("effect"));
   return [
-    weights.length ? { name: "looks", matrix: meanMatrix(weights) } : null,
+    mean && { name: "looks", matrix: mean },
     contributions ? { name: "comes", matrix: matrixOfArray(contributions.array("source")) } : null,
     { name: "loses", matrix: { ...effect, values: effect.values.map((nats) => 1 - Math.exp(-nats)), step: undefined } },
   ].filter((column) => column);

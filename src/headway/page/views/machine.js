@@ -4,6 +4,7 @@
 import { blockContents } from "./blocks.js";
 import { choice, make, makeSvg, select, whenDrawn } from "./elements.js";
 import { follower } from "./follow.js";
+import { allParameters, parametersOf } from "./parameters.js";
 import { rowsOf } from "./stages.js";
 import { termed } from "./terms.js";
 import { refreshStrips, tile, tokenTile } from "./tiles.js";
@@ -57,7 +58,7 @@ export function machineView(glass) {
   if (!blocks.some(({ name }) => name === state.block)) state.block = null; // an address may name any
   const flow = make("div", { class: "flow" }, wires, stacks);
   const follow = follower(glass, flow, blocks);
-  follow.told.append(...termed(say, say("lead_machine")));
+  follow.told.append(...termed(say, say("lead_machine", { parameters: allParameters(record.model.config).toLocaleString() })));
   const machine = make("div", { class: "machine" }, make("div", { class: "flow-box" }, make("div", { class: "scroll" }, flow)));
   new ResizeObserver(() => {
     place();
@@ -85,12 +86,13 @@ function inside(glass, stack, { sublayer, ...about }) {
 function panelOf(glass, block, blocks, turn) {
   const { say } = glass;
   const at = blocks.indexOf(block);
+  const parameters = parametersOf(glass.record.model.config, block.about.stack, block.kind);
   const button = (name, other, text) => make("button", { type: "button", disabled: !other, "data-way": name, "aria-label": say(name), title: say(name), click: () => turn(other.name, name) }, text);
   return [
     make(
       "header",
       {},
-      make("h4", {}, block.title, make("span", { class: "quiet" }, ` ${say(block.about.stack)} · ${block.sizes}`)),
+      make("h4", {}, block.title, make("span", { class: "quiet" }, ` ${say(block.about.stack)} · ${block.sizes}${parameters ? ` · ${say("parametersCount", { count: parameters.toLocaleString() })}` : ""}`)),
       make("span", { class: "tools" }, button("blockBefore", blocks[at - 1], "←"), button("blockAfter", blocks[at + 1], "→"), button("closeBlock", block, "✕")),
     ),
     ...blockContents[block.kind](glass, block.about),

@@ -1,6 +1,7 @@
 // The sixth view: what the translation needs, where it comes from, and in which layer it is decided.
 
 import { analysesOf, matrixOfArray, QUICK } from "./analysed.js";
+import { barRow } from "./bars.js";
 import { contrastForm, contrastPart } from "./contrast.js";
 import { curvesPart } from "./curves.js";
 import { make } from "./elements.js";
@@ -87,11 +88,7 @@ function otherPart(name) {
 function sharePart({ record, say }, analyses) {
   const shares = analyses.found("contributions").fields.source_share;
   const erasure = analyses.found("erasure")?.fields;
-  const rows = pieceTexts(record.target.tokens).map((name, step) => {
-    const row = make("li", {}, make("bdi", { class: "piece" }, brief(name, 16)), make("span", { class: "track" }, make("span", { class: "bar" })), make("span", { class: "number" }, percent(shares[step])));
-    row.style.setProperty("--share", shares[step].toFixed(4));
-    return row;
-  });
+  const rows = pieceTexts(record.target.tokens).map((name, step) => barRow(brief(name, 16), percent(shares[step]), shares[step]));
   return [
     make("ol", { class: "bars" }, rows),
     erasure ? make("p", {}, say("gain", { nats: decimal(erasure.mean_gain) })) : null,

@@ -40,12 +40,13 @@ export function nextToken(glass, now) {
     return probabilities;
   };
   const change = async () => {
-    if (!source.known()) await source.load();
+    const known = source.known() ?? (await source.load());
     draw();
+    return known;
   };
   const sliders = Object.keys(STOPS).map((name) => slider(say, name, chosen, change));
   const take = async (count) => {
-    if (!source.known() && !(await source.load())) return;
+    if (!(await change())) return;
     const probabilities = draw();
     let place = null;
     for (let one = 0; one < count; one++) {
@@ -65,7 +66,7 @@ export function nextToken(glass, now) {
   const head = ["samplingToken", "", "samplingBefore", "samplingAfter", "samplingDrawn"].map((name) => (name ? make("th", { scope: "col" }, say(name)) : make("td", { class: "track" })));
   const element = make(
     "section",
-    { class: "sampling", pointerenter: source.load, focusin: source.load },
+    { class: "sampling", pointerenter: () => source.known() ?? change(), focusin: () => source.known() ?? change() },
     make("h3", {}, say("samplingTitle")),
     make("p", { class: "quiet" }, say("samplingText")),
     make(

@@ -73,13 +73,6 @@ export function shareOfZeros({ values, step }) {
   return `${step && step !== halfStep ? "≤ " : ""}${percent(count / values.length)}`;
 }
 
-/** The mean entropy of the rows, each of sum 1, in bits. */
-export function meanEntropy({ rows, values }) {
-  let sum = 0;
-  for (const value of values) if (value > 0) sum -= value * Math.log2(value);
-  return sum / rows;
-}
-
 /** The paper's sine and cosine table, for so many places. */
 export function sinusoids(rows, columns) {
   const values = new Float32Array(rows * columns);

@@ -4,8 +4,8 @@ import { sentenceOf, tagOf } from "./address.js";
 import { mountBox } from "./box.js";
 import { cardElements } from "./card.js";
 import { make } from "./elements.js";
-import { say } from "./page_words.js";
 import { keyOf, sourceAsItWas } from "./trying.js";
+import { languages, speaker } from "./words.js";
 
 /** Fills the page. open: gives a promise of a Model (model.js). `window.headway.translate` and `.inspect` are the model's. */
 export async function showPage(open) {
@@ -24,14 +24,14 @@ export async function showPage(open) {
     await page.look(sentenceOf(location.hash.slice(1)) ?? example);
     if (!page.record) await page.look(example); // the model refuses what the address names
   } catch (problem) {
-    page.tell("failed", { problem: problem.message });
+    page.tell("pageFailed", { problem: problem.message });
   }
 }
 
 /** "en", "ko" or null: what the address holds of the box's view. */
 function languageOfAddress() {
   const language = new URLSearchParams(location.hash.slice(1)).get("lang");
-  return ["en", "ko"].includes(language) ? language : null;
+  return languages.includes(language) ? language : null;
 }
 
 function isOf({ text, tag, edits }, record) {
@@ -44,7 +44,7 @@ class Page {
     this.model = null;
     this.record = null;
     this.latest = 0;
-    this.told = ["loading", {}];
+    this.told = ["pageLoading", {}];
     this.head = make("header", { class: "masthead" });
     this.notice = make("p", { class: "notice", role: "status" });
     this.box = make("div", {});
@@ -72,17 +72,17 @@ class Page {
   }
 
   around({ about: { card, kernel } }) {
-    const word = (name) => say(this.language, name);
+    const word = speaker(this.language);
     return [
-      make("p", { class: "quiet" }, word("offline"), kernel ? null : ` ${word("plain")}`),
-      card ? make("details", {}, make("summary", {}, word("card")), make("div", { class: "card", dir: "auto" }, cardElements(card))) : null,
+      make("p", { class: "quiet" }, word("pageOffline"), kernel ? null : ` ${word("pagePlain")}`),
+      card ? make("details", {}, make("summary", {}, word("pageCard")), make("div", { class: "card", dir: "auto" }, cardElements(card))) : null,
     ].filter((part) => part);
   }
 
   tell(name, values = {}) {
     this.told = [name, values];
     this.notice.hidden = name === null;
-    this.notice.textContent = name === null ? "" : say(this.language, name, values);
+    this.notice.textContent = name === null ? "" : speaker(this.language)(name, values);
   }
 
   /** To the other language, which the address holds too, where it holds one. */
@@ -99,14 +99,14 @@ class Page {
   /** Translates the text and shows the inside. edits: made before; tag: of the target language. */
   async look({ text, tag = "", edits = [] }) {
     const mine = ++this.latest;
-    this.tell("looking");
+    this.tell("pageLooking");
     try {
       await this.inspect(tag ? `${tag} ${text}` : text, edits.length ? { edits } : {});
       if (mine !== this.latest) return;
       this.told = [null, {}];
       this.draw();
     } catch (problem) {
-      if (mine === this.latest) this.tell("failed", { problem: problem.message });
+      if (mine === this.latest) this.tell("pageFailed", { problem: problem.message });
     }
   }
 

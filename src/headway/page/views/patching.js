@@ -1,7 +1,7 @@
 // Activation patching: one state inside the model is replaced by that of another sentence.
 
 import { matrixOfArray } from "./analysed.js";
-import { make } from "./elements.js";
+import { askingForm, make } from "./elements.js";
 import { layerName } from "./lenses.js";
 import { matrixPicture } from "./matrix.js";
 import { percent } from "./numbers.js";
@@ -15,15 +15,14 @@ const NEAR = 8;
 export function patchingForm({ record, say }, ask) {
   const near = nearSentences(record.source.original ?? record.source.text);
   const input = make("input", { type: "text", id: "glass-other", value: near[0] ?? "", required: true, dir: "auto" });
-  const submit = async (event) => {
-    event.preventDefault();
+  const submit = async () => {
     const others = input.value === near[0] ? near : [input.value];
     for (const other of others) {
       input.value = other;
       if (await ask({ kind: "patching", other })) break;
     }
   };
-  return make("form", { class: "asking", submit }, make("label", { for: "glass-other" }, say("otherLabel")), input, make("button", { type: "submit" }, say("compute")));
+  return askingForm(say("otherLabel"), input, say("compute"), submit);
 }
 
 /** The sentence with a number changed in its last digit, then with two words in each other's place, the longest first. */

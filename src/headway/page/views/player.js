@@ -3,9 +3,9 @@
 import { make, sign } from "./elements.js";
 
 /** last: the last step; now() -> the step that is shown; go(step): shows another, which it may refuse; pause() -> milliseconds for
- * each step; slide: the slider's label; told(playing): after it began or stopped. -> {play, slider, button(name, act), haltAt(step),
- * again()}; again() starts anew where it plays. */
-export function playerOf(say, { last, now, go, pause, slide, told = () => {} }) {
+ * each step; slide: the slider's label; told(playing): before it begins and after it stopped. -> {play, slider, button(name, act),
+ * start(), halt(), haltAt(step), again()}; again(): with another pause, if it plays. */
+export function playerOf(say, { last, now, go, pause, slide = "stepSlider", told = () => {} }) {
   let timer = null;
   const button = (name, act) => make("button", { type: "button", "aria-label": say(name), title: say(name), click: act }, sign(name));
   const label = (name) => {
@@ -19,14 +19,15 @@ export function playerOf(say, { last, now, go, pause, slide, told = () => {} }) 
     label("play");
     told(false);
   };
+  const goOn = () => {
+    if (play.isConnected) go(now() >= last ? 0 : now() + 1);
+    if (!play.isConnected || now() >= last) halt();
+  };
   const start = () => {
-    if (now() === last) go(0);
     label("pause");
     told(true);
-    timer = setInterval(() => {
-      if (!play.isConnected || now() >= last) halt();
-      else go(now() + 1);
-    }, pause());
+    timer = setInterval(goOn, pause());
+    goOn();
   };
   const haltAt = (step) => {
     halt();
@@ -35,10 +36,10 @@ export function playerOf(say, { last, now, go, pause, slide, told = () => {} }) 
   const again = () => {
     if (!timer) return;
     clearInterval(timer);
-    start();
+    timer = setInterval(goOn, pause());
   };
   const play = button("play", () => (timer ? halt() : start()));
   play.classList.add("primary");
   const slider = make("input", { type: "range", min: 0, max: last, "aria-label": say(slide), input: () => haltAt(Number(slider.value)) });
-  return { play, slider, button, haltAt, again };
+  return { play, slider, button, start, halt, haltAt, again };
 }

@@ -1,6 +1,6 @@
 // Two heads, or one head in two sentences, side by side.
 
-import { make, select } from "./elements.js";
+import { askingForm, make, select } from "./elements.js";
 import { measuredHeads, shortLabel } from "./head_labels.js";
 import { lookingPicture } from "./looking.js";
 import { openNumbers } from "./numbers.js";
@@ -57,11 +57,7 @@ export function sideBySide(glass, state, pictureOf) {
 
 function sentenceForm(say, chosen, ask) {
   const input = make("input", { type: "text", id: "glass-beside", dir: "auto", value: chosen.text, input: () => (chosen.text = input.value) });
-  const submit = (event) => {
-    event.preventDefault();
-    ask();
-  };
-  return make("form", { submit }, make("label", { class: "select", for: "glass-beside" }, say("besideSentence")), input, make("button", { type: "submit" }, say("compare")));
+  return askingForm(say("besideSentence"), input, say("compare"), ask);
 }
 
 /** One side; whole: with the sentence's picture of Translate above the head. */

@@ -6,12 +6,12 @@ import { matrixOf, sideBySide } from "./numbers.js";
 import { termed } from "./terms.js";
 import { pieceTexts } from "./tokens.js";
 
-/** A stage: its title and paragraph are the texts `nameTitle` and `nameText`. body: elements below. */
-export function stage(say, name, { equation, shape, values }, ...body) {
+/** A stage: its title and paragraph are the texts `titleTitle` and `nameText`. body: elements below. */
+export function stage(say, name, { title = name, equation, shape, values }, ...body) {
   return make(
     "section",
     { class: "stage" },
-    make("h5", {}, say(`${name}Title`)),
+    make("h5", {}, say(`${title}Title`)),
     equation || shape
       ? make(
           "p",

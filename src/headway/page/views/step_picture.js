@@ -1,8 +1,9 @@
 // One step of the translation: the source with what the step looks at, the target so far with its self-attention, and
 // what comes later greyed.
 
+import { meanAttention } from "./attention_of_head.js";
 import { make, makeSvg } from "./elements.js";
-import { meanMatrix, percent } from "./numbers.js";
+import { percent } from "./numbers.js";
 import { chip, listed, phrase } from "./phrases.js";
 import { brief, pieceTexts, readTexts } from "./tokens.js";
 import { drawArcs, drawLines, lettersOf } from "./word_lines.js";
@@ -17,10 +18,8 @@ export function stepPicture(glass, now) {
   const written = pieceTexts(record.target.tokens);
   const source = pieceTexts(record.source.tokens).map((text) => token(text));
   const target = [readTexts(record)[0], ...written].map((text) => token(text));
-  source.at(-1).classList.add("control");
-  target[0].classList.add("control");
   const sentence = make("p", { class: "saying", "aria-live": "polite" });
-  const [cross, self] = ["cross", "decoder"].map((kind) => meanOf(glass, kind));
+  const [cross, self] = ["cross", "decoder"].map((kind) => meanAttention(glass, kind));
   const rows = make(
     "div",
     { class: "pair step" },
@@ -49,14 +48,6 @@ export function stepPicture(glass, now) {
 
 function token(text) {
   return make("bdi", { class: "token" }, brief(text, 24));
-}
-
-/** The mean of all heads in all layers; null where the record has no weights. */
-function meanOf({ record, get }, kind) {
-  const about = record.attention[kind];
-  if (!about) return null;
-  const arrays = Array.from({ length: about.layers }, (_, layer) => get(`${about.names.replace("{layer}", layer)}.weights`)).filter((one) => one);
-  return arrays.length ? meanMatrix(arrays) : null;
 }
 
 /** Text about the step's attention on either side. */

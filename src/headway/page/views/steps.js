@@ -94,7 +94,7 @@ function stepBars({ record, say }, step) {
   const { id } = record.target.tokens[step];
   const token = brief(pieceTexts(record.target.tokens)[step], 24);
   const shown = top.filter((one, at) => at < FIVE || one.id === id);
-  const how = record.target.given ? "stands" : rank === 0 ? "tookFirst" : record.beam ? "tookOther" : "tookUnlikely";
+  const how = record.target.given ? "stands" : rank === 0 ? "tookFirst" : record.beam?.finished?.some((one) => `${[one.step, one.number]}` === `${record.beam.result}`) ? "tookOther" : "tookUnlikely";
   return [
     probabilityBars(shown, id, say),
     make("p", { class: "quiet" }, say(how, { token, share: percent(probability(logarithm)), rank: rank + 1 })),

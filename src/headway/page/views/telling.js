@@ -1,5 +1,6 @@
 // Finds the head and row of this model's attention that best show a subject of the tour.
 
+import { nameOfWeights } from "./attention_of_head.js";
 import { isCalled, measuredHeads, NAMED_FROM } from "./head_labels.js";
 import { matrixOf } from "./numbers.js";
 
@@ -36,7 +37,7 @@ function tellingRow({ record, get }, kind, heads) {
   const keys = record.source.tokens;
   const queries = kind === "encoder" ? keys : record.target.tokens;
   const rows = heads.flatMap(({ layer, head }) => {
-    const { columns, values } = matrixOf(get(`${record.attention[kind].names.replace("{layer}", layer)}.weights`), head);
+    const { columns, values } = matrixOf(get(nameOfWeights(record, kind, layer)), head);
     return queries.map((query, row) => {
       const shares = values.subarray(row * columns, (row + 1) * columns);
       const share = Math.max(...shares);

@@ -1,7 +1,8 @@
 // Attention as lines: on the left the tokens that ask, on the right those that answer.
 
 import { make, sizeCanvas, whenSized } from "./elements.js";
-import { percent } from "./numbers.js";
+import { decimal, percent } from "./numbers.js";
+import { entropy } from "./sampling.js";
 import { brief } from "./tokens.js";
 
 const LEAST = 0.02;
@@ -83,10 +84,12 @@ function drawNames(context, { matrix: { columns, values }, rowNames, columnNames
 /** Text about the strongest weights of the chosen row. */
 function said(say, { matrix: { columns, values }, rowNames, columnNames, chosen }) {
   const weights = [...values.subarray(chosen * columns, (chosen + 1) * columns)].map((weight, column) => [weight, column]);
-  const largest = weights.sort((one, other) => other[0] - one[0]).slice(0, 3).filter(([weight]) => weight > 0);
+  const bits = say("bits", { count: decimal(entropy(weights.map(([weight]) => weight))) });
+  const largest = weights.toSorted((one, other) => other[0] - one[0]).slice(0, 3).filter(([weight]) => weight > 0);
   return [
     make("bdi", {}, say("looksAt", { token: brief(rowNames[chosen], 24) })),
     ...largest.map(([weight, column]) => make("span", { class: "named" }, make("bdi", {}, brief(columnNames[column], 24)), ` ${percent(weight)}`)),
+    make("span", { class: "quiet" }, `${say("by_entropy")} ${bits}`),
   ];
 }
 

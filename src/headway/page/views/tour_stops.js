@@ -1,6 +1,6 @@
 // The stops of the tour: where each leads, what it asks before it shows, and the model's own answer.
 
-import { attentionOfHead } from "./attention_of_head.js";
+import { attentionOfHead, sublayerOf } from "./attention_of_head.js";
 import { controlOf } from "./head_labels.js";
 import { chosenHead } from "./heads.js";
 import { openIn } from "./machine.js";
@@ -19,8 +19,6 @@ function open(glass, block, stage = null, kind = null, { layer, head } = { layer
   state.layers[kind === "encoder" ? "encoder" : "decoder"] = layer;
   state.heads[kind] = { head, step: stage };
 }
-
-const first = (record, kind) => record.attention[kind].names.replace("{layer}", 0);
 
 /** Each: name (of its texts), view, of (a selector of what it speaks of, where that isn't the open block's first part),
  * enter(glass), answer(glass) -> the values of its texts, and `answer` where another text than the usual one is the answer;
@@ -131,7 +129,7 @@ function looked({ record }, queries, { layer, head, row, key, share }) {
 
 /** The largest product after the division, and how sharp its row would be without. */
 function scaled(glass) {
-  const { products, scaled: divided, width } = attentionOfHead(glass, first(glass.record, "encoder"), "encoder", 0);
+  const { products, scaled: divided, width } = attentionOfHead(glass, sublayerOf(glass.record, "encoder", 0), "encoder", 0);
   const at = products.values.indexOf(Math.max(...products.values));
   const row = Math.floor(at / products.columns);
   const sharpest = ({ values, columns }) => {

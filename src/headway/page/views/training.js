@@ -1,5 +1,6 @@
 // A view of the training: one sentence at moments from step 0 to the last, under a slider.
 
+import { nameOfWeights } from "./attention_of_head.js";
 import { headColour } from "./colours.js";
 import { columnsFor, make } from "./elements.js";
 import { amount, measureName, sentenceAbout, shortLabel } from "./head_labels.js";
@@ -7,7 +8,7 @@ import { matrixPicture, thumbnail } from "./matrix.js";
 import { decimal, matrixOf, openNumbers, percent, probability } from "./numbers.js";
 import { playerOf } from "./player.js";
 import { attentionLabels, brief, visible } from "./tokens.js";
-import { headsOf, mostMoved, nameOfWeights, relabelled } from "./training_changes.js";
+import { headsOf, mostMoved, relabelled } from "./training_changes.js";
 import { lossPicture } from "./training_losses.js";
 
 const PAUSE = 1300;

@@ -1,5 +1,6 @@
 // What changes in the heads from one moment of the training to the next.
 
+import { nameOfWeights } from "./attention_of_head.js";
 import { labelOf, measuredHeads, SHARES } from "./head_labels.js";
 import { matrixOf } from "./numbers.js";
 
@@ -40,8 +41,4 @@ export function mostMoved(before, now) {
     return { kind, layer, head, moved: sum / 2 / own.rows };
   });
   return moved.reduce((most, one) => (one.moved > most.moved ? one : most));
-}
-
-export function nameOfWeights(record, kind, layer) {
-  return `${record.attention[kind].names.replace("{layer}", layer)}.weights`;
 }

@@ -76,7 +76,7 @@ export function beamList(glass, first, last) {
   const state = glass.kept("beamList", { open: false }, true);
   const path = wonPath(steps, result);
   const column = (candidates, step) => [
-    make("h5", {}, say("stepNumber", { step: step + 1 })),
+    make("h4", {}, say("stepNumber", { step: step + 1 })),
     make(
       "ol",
       { class: "candidates" },

@@ -104,7 +104,7 @@ function reason(glass, edits) {
 }
 
 /** The effect of a case beside the record's own edits: its title, and the translation before and after. */
-function result(glass, { edits, source, after, before }) {
+function result(glass, { edits, source, after, before }, inside) {
   const { record, say } = glass;
   const own = new Set(record.edits.map((edit) => keyOf([edit])));
   const names = editNames(glass, edits);
@@ -112,13 +112,15 @@ function result(glass, { edits, source, after, before }) {
   const [head] = added.filter(({ kind }) => kind === "head_off");
   const swap = added.some(({ kind }) => kind === "swap_words");
   const translation = translationOf(record);
+  const button = (name, click) => make("button", { type: "button", click }, say(name));
   return [
     make("h4", {}, names.length ? names.join(" · ") : say("asTheModelIs")),
+    head && before.score !== null ? make("p", { class: "left" }, say("isLeft", { share: percent(Math.exp(before.score - record.target.score)) })) : null,
     head || swap ? make("p", { class: "quiet" }, say(head ? "why_head_off" : "why_swap_words")) : null, // of the others it stands beside the switch
     source === record.source.text ? null : make("p", { class: "quoted" }, make("bdi", {}, visible(source))),
     comparison(glass, translation, after, before.words),
     unchanged(glass, added, translation, before.words, after),
-    head ? make("button", { type: "button", click: () => openHead(glass, head) }, say("seeHead")) : null,
+    make("div", { class: "controls" }, head ? button("seeHead", () => openHead(glass, head)) : null, glass.inspect ? button("lookInsideEdited", inside) : null),
   ].filter((part) => part);
 }
 
@@ -133,14 +135,15 @@ export function keptResult(glass, name) {
 }
 
 /** A place for results, and for what there is to say meanwhile; the last result stays when the box is drawn again. */
-export function results(glass, name, more = () => []) {
+export function results(glass, name) {
   const kept = keptResult(glass, name);
   const place = make("div", { class: "result", "aria-live": "polite" });
   const status = make("p", { class: "quiet status", role: "status" });
   const show = (found) => {
     kept.found = found;
     place.classList.remove("old");
-    place.replaceChildren(...result(glass, found), ...more(found));
+    const inside = () => glass.ask(sourceAsItWas(glass.record), { edits: found.edits }, status);
+    place.replaceChildren(...result(glass, found, inside));
   };
   let attempts = 0;
   const forget = () => {

@@ -63,9 +63,7 @@ function switches(glass) {
   const { record, say } = glass;
   const others = record.edits.filter(({ kind }) => !SWITCHES.includes(kind));
   const editsOf = (kinds) => [...others, ...SWITCHES.filter((kind) => kinds.includes(kind)).map((kind) => ({ kind }))];
-  const inside = (edits) => glass.ask(sourceAsItWas(record), { edits }, tried.status);
-  const more = ({ edits }) => (glass.inspect ? [make("button", { type: "button", click: () => inside(edits) }, say("lookInsideEdited"))] : []);
-  const tried = results(glass, "switches", more);
+  const tried = results(glass, "switches");
   const given = tried.kept.off && !tried.kept.found;
   tried.kept.off = (tried.kept.off ?? record.edits.map(({ kind }) => kind)).filter((kind) => SWITCHES.includes(kind));
   const attempt = () => {

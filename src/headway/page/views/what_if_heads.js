@@ -28,9 +28,12 @@ export function headsOff(glass) {
     texts.set(keyOf(edits.slice(-1)), after.text);
   };
   tried.forEach(note);
+  const together = make("input", { type: "checkbox" });
   const attempt = async (edit) => {
-    const found = await place.attempt([...record.edits, edit]);
-    if (found) note(found);
+    const others = together.checked ? (place.kept.chosen ?? []).filter((one) => keyOf([one]) !== keyOf([edit])) : [];
+    place.kept.chosen = [...others, edit];
+    const found = await place.attempt([...record.edits, ...place.kept.chosen]);
+    if (found && !others.length) note(found);
     grids.forEach((one) => one.refresh());
   };
   const status = make("p", { class: "quiet status", role: "status" });
@@ -66,6 +69,7 @@ export function headsOff(glass) {
     make("p", { class: "quiet" }, say(tried.length ? "headsOffTried" : "headsOffText")),
     make("div", { class: "cards" }, grids.map((one) => one.element)),
     make("p", { class: "quiet" }, say("headsOffScale", { share: percent(Math.exp(-LEAST_FALL)) })),
+    glass.inspect ? make("label", { class: "check" }, together, say("headsTogether")) : null,
     button,
     status,
     table,
