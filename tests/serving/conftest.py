@@ -103,6 +103,7 @@ class CopyingTranslator:
             stopped=self.stopped,
             confidence=self.confidences.get(text),
             out_of_domain="?" in text,
+            token_counts=(len(pieces(text)), len(pieces(found))),
         )
 
     def _aligned(self, source: str, text: str) -> Any:

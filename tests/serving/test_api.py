@@ -123,7 +123,7 @@ def test_alternatives_that_are_no_others_are_left_out(serve):
     translator._translation = lambda text, n_best: type(
         "T",
         (),
-        {"text": text, "alternatives": [], "source_tokens": [], "tokens": [], "stopped": "eos"}
+        {"text": text, "alternatives": [], "token_counts": (0, 0), "stopped": "eos"}
         | {"confidence": None, "out_of_domain": None},
     )
     assert serve(translator).translate("Eins.", alternatives=3) == {"translatedText": "Eins.", "alternatives": []}

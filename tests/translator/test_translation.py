@@ -85,3 +85,11 @@ def test_a_field_may_be_replaced(found):
     better = dataclasses.replace(found, text="a cat", alternatives=[])
     assert (better.text, better.alternatives, better.score) == ("a cat", [], found.score)
     assert better.source_tokens == found.source_tokens
+
+
+def test_its_tokens_are_counted_without_being_found(found):
+    source, target = found.token_counts
+    assert "target" not in vars(found._pieces)
+    assert (source, target) == (len(found.source_tokens), len(found.tokens))
+    assert source > 0
+    assert target > 0

@@ -319,8 +319,9 @@ class Service:
         translations = search.translator.translate(texts, **options)
         self.metrics.model_seconds.observe(time.perf_counter() - start)
         self.metrics.batches.observe(len(texts))
-        self.metrics.tokens.labels("source").inc(sum(len(one.source_tokens) for one in translations))
-        self.metrics.tokens.labels("target").inc(sum(len(one.tokens) for one in translations))
+        counts = [one.token_counts for one in translations]
+        self.metrics.tokens.labels("source").inc(sum(source for source, _ in counts))
+        self.metrics.tokens.labels("target").inc(sum(target for _, target in counts))
         self.metrics.truncated.inc(sum(one.stopped == "max_length" for one in translations))
         if time.perf_counter() - self._tidied > TIDY_EVERY:
             self._tidied = time.perf_counter()

@@ -79,6 +79,12 @@ class Translation:
         return self._pieces.source
 
     @property
+    def token_counts(self) -> tuple[int, int]:
+        """Numbers of tokens of the source and of `text`, which take no time to know; a tag counts."""
+        source, target = self._pieces.ids
+        return len(source), len(target)
+
+    @property
     def alignment(self) -> list[int | None]:
         """For each token the number of the source token that it is aligned with, or None; docs/alignments.md. It comes
         from the encoder-decoder attention of the model, or of the first model of an ensemble, and costs a pass of the
