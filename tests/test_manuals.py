@@ -31,7 +31,6 @@ OF_OTHERS = {
     "--order",
     "--max-restarts",
     "--torch-backend",
-    "--preset",
 }
 """Options of pytest, of benchmarks, of torchrun, of gunicorn and of uv."""
 NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
