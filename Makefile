@@ -197,7 +197,7 @@ dist: $(DIST)/.ready
 	cd $(DIST) && rm -rf tried && installed/bin/headway data dates --output tried/data
 	cd $(DIST) && installed/bin/headway train --source tried/data/train.en --target tried/data/train.ko \
 		--valid-source tried/data/valid.en --valid-target tried/data/valid.ko --output tried/run \
-		model.preset=tiny training.max_steps=20 training.validate_every=20
+		model.preset=tiny training.max_steps=20 training.validate_every=20 decoding.max_length=10
 	cd $(DIST) && echo "May 5, 2026" | installed/bin/headway translate tried/run
 	cd $(DIST) && installed/bin/headway inspect tried/run "May 5, 2026" --output tried/page.html && test -s tried/page.html
 
