@@ -27,6 +27,7 @@ OF_OTHERS = {
     "--hypothesis-profile",
     "--collect-only",
     "--tokens",
+    "--preset",
     "--order",
     "--max-restarts",
     "--torch-backend",
