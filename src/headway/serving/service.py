@@ -264,6 +264,10 @@ class Service:
         most = self.settings.max_sentences // n_best
         others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
         too_many = UserError(f"q: more than {most:,} sentences or words between tags in one request{others}")
+        if wanted.format == "text" and sum(text.count("\n") for text, _ in texts) > most:
+            lines = sum(bool(line.strip()) for text, _ in texts for line in text.split("\n"))
+            if lines > most:  # without parsing them: each has a sentence, unless it has no words
+                raise too_many
         pending, wholes = await self._text_work(client, pending_documents, at_once=is_short)
         found = await self._ask(wholes, client)
         rest = await self._ask(await self._text_work(client, runs, at_once=is_short), client, admitted=True)
