@@ -1,6 +1,7 @@
 """Connections, and the options of `headway serve`."""
 
 import asyncio
+import gc
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ from headway.serving.server import (
     Connections,
     MeteredTransport,
     PromptProtocol,
+    collect_rarely,
     parse_proxies,
 )
 
@@ -139,3 +141,14 @@ def test_what_is_loopback():
     for host in ("0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"):
         assert not _is_loopback(host), host
     assert set(LOOPBACK) == {"localhost", "127.0.0.1", "[::1]"}
+
+
+def test_a_large_heap_is_left_out_of_collections():
+    thresholds, heap = gc.get_threshold(), [[number] for number in range(100_000)]
+    try:
+        collect_rarely()
+        assert gc.get_freeze_count() >= len(heap)
+        assert all(now > then for now, then in zip(gc.get_threshold(), thresholds, strict=True))
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)

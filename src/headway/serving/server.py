@@ -1,6 +1,7 @@
 """Runs the app on uvicorn: connection timeouts, a log in JSON, graceful shutdown."""
 
 import asyncio
+import gc
 import logging
 import math
 import os
@@ -37,6 +38,7 @@ SHARES = 4  # an address has at most 1/SHARES of the connections
 MOST_CONNECTIONS = 8192
 SPARE_FILES = 64 + 3 * ACCEPTED_AT_ONCE  # for everything else, and for connections that are about to be refused
 TELL_EVERY = 60.0  # seconds between lines of the log about the same trouble
+COLLECTING = (10_000, 20, 100)  # new objects, and collections of young ones, before one of the next older ones
 SWITCH = 0.001  # seconds until a thread of the model yields; Python's 5 ms add up with every system call
 DRAINING = 1.0  # seconds from SIGTERM, seen at /ready, to the last new connection
 GRACE = 26  # seconds that accepted requests have after that; the others get 503
@@ -82,7 +84,16 @@ def serve(service: Service, taken: socket.socket, proxies: Sequence[Network] = (
     )
     for ending in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises the signal again when all is done
         signal.signal(ending, lambda *_: (writer.stop(), os._exit(0)))  # even if a call of the model never returns
+    collect_rarely()
     GracefulServer(config, service).run([taken])
+
+
+def collect_rarely() -> None:
+    """Leaves what is there, such as the models, out of garbage collections, and makes those of old objects rare: with
+    the sentences of many requests one stopped all threads for up to half a second, several times in ten."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTING)
 
 
 def _log_defect(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
