@@ -25,8 +25,11 @@ import numpy as np
 import torch
 
 from headway.data.encoding import SMALL_IDS_DTYPE
-from headway.data.shards import DESCRIPTION, OFFSETS_DTYPE, PAIRS, SIDES, ParallelIds, shard_name
+from headway.data.shards import DESCRIPTION, OFFSETS_DTYPE, SIDES, ParallelIds, shard_name
 from headway.training.step import Batches
+
+PAIRS = 2**23
+"""Pairs of a shard."""
 
 
 def write_corpus(folder: Path, pairs: int) -> None:

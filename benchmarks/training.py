@@ -36,7 +36,8 @@ from torch.nn import functional as F
 
 from contenders import Contender
 from headway.cli.train import bound_spinning
-from headway.data.prepare import PreparedData, prepare
+from headway.data.prepare import prepare
+from headway.data.prepared import PreparedData
 from headway.data.shards import ParallelIds
 from headway.decoding.engine import padded
 from headway.devices import keep_large_allocations, keep_matrix_kernels, training_dtype

@@ -23,7 +23,8 @@ from headway.insight.what_if import Edit, Outcome, Tried, WhatIf, Word
 from headway.model import ModelConfig
 from headway.storage.model_info import Aligner
 from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
-from headway.translator.aligning import MEAN, Floats, alignment
+from headway.translator.aligning import MEAN, alignment
+from headway.translator.reading import Floats
 
 TOP = 10
 """Number of likely tokens that each step has."""
