@@ -11,7 +11,7 @@ import torch
 from headway.decoding import TorchEngine, beam_search, greedy
 from headway.decoding.constraints import Constraints
 from headway.insight import edited_model, read_edits, record_pass
-from headway.insight.editing import RecomputingEngine
+from headway.insight.editing import RecomputingEngine, prefix_logits
 from headway.insight.what_if import sees_ahead
 from headway.model import Transformer
 from tests.page.engines import NEVER, engine_of, random_model, sources
@@ -115,7 +115,9 @@ def test_edited_models(norm, edits):
         [[best]] = beam_search(ours, torch.tensor([source]), [8], beam_size=3)
         assert_same(engine.call("beam", source, 8, {"beamSize": 3}, edits)[0], best)
         target = [model.config.bos_id, 9, 8, 7, 3]
-        scores = ours.score(torch.tensor([source]), torch.tensor([target]))[0].numpy()
+        read, given = torch.tensor([target[:-1]]), torch.tensor(target[1:])
+        logits = prefix_logits(edited_model(model, read_edits(edits)), torch.tensor([source]), read)[0]
+        scores = logits.log_softmax(-1).gather(1, given[:, None])[:, 0].numpy()
         assert np.abs(engine.call("score", source, target, edits) - scores).max() <= TOLERANCE
         [unedited] = greedy(TorchEngine(model, NEVER), torch.tensor([source]), [8])
         assert_same(engine.call("greedy", source, 8), unedited)  # edits are of a copy
