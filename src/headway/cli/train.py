@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from headway.training.loop import Watch
     from headway.training.own_text import RunRequest
 
+PRESET_SIZES = "textbook (10.2M parameters), tiny (2.3M), small (6.0M), base (48.2M), big (184.5M)"
+"""Written out, because help needs no torch; a test counts the parameters."""
+
 
 def train(
     arguments: Annotated[list[str] | None, Argument(metavar="[RECIPE | PAIRS...] [key.path=value]...")] = None,
@@ -47,6 +50,10 @@ def train(
     fast: Annotated[
         bool, Option("--fast", help="Let the model teach a faster one, with half of its decoder and no beam.")
     ] = False,
+    preset: Annotated[
+        str | None,
+        Option(metavar="NAME", help=f"Size of the model, with a vocabulary of 8,000 tokens: {PRESET_SIZES}."),
+    ] = None,
     init_from: Annotated[
         Path | None, Option(metavar="MODEL", help="Start from MODEL's weights and vocabulary.")
     ] = None,
@@ -95,7 +102,7 @@ def train(
     recipes = [one for one in names if not is_two_sided(Path(one))]
     sides = {"source": source or pairs, "target": target, "valid_source": valid_source, "valid_target": valid_target}
     texts = {side: [str(file.absolute()) for file in given or []] for side, given in sides.items()}
-    given = {"training.init_from": init_from, "data.prepared": data}
+    given = {"model.preset": preset, "training.init_from": init_from, "data.prepared": data}
     overrides += [f"{key}={json.dumps(str(value))}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
