@@ -22,7 +22,7 @@ from headway.cli import main
 from headway.data import corpus as corpus_module
 from headway.data import shards
 if __name__ == "__main__":
-    corpus_module.LINES, shards.PAIRS, shards.ON_DISK_EVERY = 50, 2000, 0.0
+    corpus_module.LINES, shards.CHUNKS = 50, 3
     main()
 """
 """The program, with text in so many small parts that it can be killed between them."""
@@ -74,7 +74,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def chunks_done(folder: Path) -> int:
     try:
-        return (folder / "work" / "chunks.jsonl").read_bytes().count(b"\n")
+        return json.loads((folder / "work" / "shards.json").read_bytes())["chunks"]
     except OSError:
         return 0
 
