@@ -327,9 +327,9 @@ def test_a_line_of_ten_megabytes_takes_little_time_and_memory(what, corpus, trai
     (tmp_path / "good").write_bytes(GOOD)
     _, _, _, seconds, memory = measured("translate", trained, tmp_path / "good")
 
-    def check_cost(outcome, most_seconds):
+    def check_cost(outcome, most_seconds, most_memory=400):
         assert outcome[3] < seconds + most_seconds
-        assert outcome[4] < memory + 400
+        assert outcome[4] < memory + most_memory
 
     outcome = measured("translate", trained, input_=f"ant bee\n{endless}\ncat\n".encode())
     check_cost(outcome, 30)
@@ -353,7 +353,7 @@ def test_a_line_of_ten_megabytes_takes_little_time_and_memory(what, corpus, trai
         (tmp_path / name).write_text("".join(f"{line}\n" for line in side))
     files = training(tmp_path / "source", tmp_path / "target", corpus.file("valid.src"), corpus.file("valid.tgt"))
     outcome = measured(*files, *QUICK, "tokenizer.kind=unigram", "training.max_steps=2", "training.finish=false")
-    check_cost(outcome, 60)
+    check_cost(outcome, 60, 650)  # torch is in memory, which translating needs no more
     assert f"train: 500 pairs, 1 dropped because they are too long (first: {tmp_path}/source:300)" in outcome[2]
 
 

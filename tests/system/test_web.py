@@ -199,7 +199,8 @@ def test_every_view_is_there_and_live(window, translator):
     assert "Head 1 of layer 1" in window.page.inner_text(f"{result} h4")  # as it was chosen before
     both = translator.inspect("cat dog", cases=[[cases[0][0], cases[1][0]]])
     left = math.exp(both.cases[0].before.score - both.score)
-    assert window.page.inner_text(f"{result} .left") == f"{100 * left:.1f}% of the probability remains"
+    share = f"{100 * left:.{0 if left >= 0.9995 else 1}f}%"
+    assert window.page.inner_text(f"{result} .left") == f"{share} of the probability remains"
     window.view("heads")
     window.count(".large-pictures", 1)
     window.page.click(".importance summary")
