@@ -35,6 +35,8 @@ from random import Random
 from typing import Any
 
 import torch
+from safetensors.torch import load_model as load_weights
+from safetensors.torch import save_model
 from torch import nn
 from torch.nn import functional as F
 
@@ -105,7 +107,7 @@ def make_peer(name: str, config: ModelConfig) -> tuple[nn.Module, Control]:
 
 
 def train_peer(name: str, of: Path, texts: list[Path], minutes: float, peak: float, output: Path) -> None:
-    """Trains a peer with the vocabulary and sizes of the run `of` and writes its weights and steps."""
+    """Trains a peer with the vocabulary and sizes of the run `of` and writes its weights."""
     began = time.monotonic()
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -123,7 +125,7 @@ def train_peer(name: str, of: Path, texts: list[Path], minutes: float, peak: flo
         if 0 < len(source) <= LONGEST and 0 < len(target) <= LONGEST
     ]
     optimizer = torch.optim.Adam(model.parameters(), lr=0, betas=(0.9, 0.98), eps=1e-9)
-    chance, steps, done = Random(1), 0, False
+    chance, done = Random(1), False
     while not done:
         chance.shuffle(pairs)
         batches = in_batches(sorted(pairs, key=lambda pair: (len(pair[1]), len(pair[0]))), TOKENS, control.pad)
@@ -144,8 +146,7 @@ def train_peer(name: str, of: Path, texts: list[Path], minutes: float, peak: flo
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
-            steps += 1
-    torch.save({"model": model.state_dict(), "steps": steps}, output)
+    save_model(model, str(output))
 
 
 def trained(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -173,7 +174,14 @@ def trained(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, fl
                     stderr=log,
                 )
             else:
-                arguments = name, folder / VOCABULARY, texts, options.minutes, options.rate, folder / f"{name}.pt"
+                arguments = (
+                    name,
+                    folder / VOCABULARY,
+                    texts,
+                    options.minutes,
+                    options.rate,
+                    folder / f"{name}.safetensors",
+                )
                 process = multiprocessing.get_context("spawn").Process(target=train_peer, args=arguments)
                 process.start()
             names[process.pid or 0] = name
@@ -216,7 +224,7 @@ def joey(weights: Path, of: Path, beam_size: int) -> Translate:
     keep_matrix_kernels(CPU)
     stored = load_model(of)
     model, control = make_peer(JOEY, stored.model.config)
-    model.load_state_dict(torch.load(weights)["model"])
+    load_weights(model, weights)
     net: Any = model.eval().model
     dtype = training_dtype("auto", CPU)
     autocast: dict[str, Any] = {"device_type": "cpu", "dtype": dtype, "enabled": dtype != torch.float32}
@@ -256,7 +264,7 @@ def save_marian(weights: Path, of: Path, folder: Path) -> None:
     """As a user of transformers saves a model, with its tokenizer."""
     stored = load_model(of)
     model, control = make_peer(MARIAN, stored.model.config)
-    model.load_state_dict(torch.load(weights)["model"])
+    load_weights(model, weights)
     marian: Any = model.model
     marian.save_pretrained(folder)
     pieces = ["</s>", "<unk>", *stored.source_tokenizer.vocabulary[4:], "<pad>"]
@@ -296,7 +304,7 @@ def measured(folder: Path, options: argparse.Namespace, spent: dict[str, dict[st
     of, beam = folder / VOCABULARY, SearchOptions(**load_model(folder / HEADWAY).decoding).beam_size
     racing = dict[str, Contender]()
     for name in spent:
-        weights = folder / f"{name}.pt"
+        weights = folder / f"{name}.safetensors"
         if name in (HEADWAY, FAST):
             racing[name] = Contender(name, timed, ours, folder / name.replace(" --", "-"))
         else:

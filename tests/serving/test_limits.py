@@ -713,6 +713,16 @@ def test_a_request_of_too_many_sentences_says_how_many_may_be(serve):
         assert f"more than {most} sentences" in answer.json()["error"]
 
 
+def test_a_text_of_too_many_lines_is_not_parsed(serve, monkeypatch):
+    def parsed(*_):
+        raise AssertionError("it takes long")
+
+    monkeypatch.setattr(service_module, "parse_document", parsed)
+    answer = serve(max_sentences=30).post("/translate", json={**GOOD, "q": "a\n" * 31})
+    assert answer.status_code == 400
+    assert "more than 30 sentences" in answer.json()["error"]
+
+
 def test_long_texts_of_a_client_are_parsed_one_after_the_other(serve, monkeypatch):
     """Another's are parsed between them."""
     server, order = serve(), []

@@ -140,7 +140,7 @@ def test_equal_minutes(trained, corpus, tmp_path):
         "import sys; from pathlib import Path; from equal_minutes import MARIAN, train_peer; run, *texts, weights = "
         "map(Path, sys.argv[1:]); train_peer(MARIAN, run, texts, 0.1, 0.001, weights)"
     )
-    arguments = [folder / "vocabulary", *train, folder / "Hugging Face Marian.pt"]
+    arguments = [folder / "vocabulary", *train, folder / "Hugging Face Marian.safetensors"]
     subprocess.run([sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT / "benchmarks", check=True)
     names = ["headway", "headway --fast", "Hugging Face Marian"]
     spent = {name: {"minutes": 0.1, "processor_minutes": 0.05} for name in names}
