@@ -31,6 +31,8 @@ OF_OTHERS = {
     "--order",
     "--max-restarts",
     "--torch-backend",
+    "--keys",
+    "--caddy",
 }
 """Options of pytest, of benchmarks, of torchrun, of gunicorn and of uv."""
 NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
