@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 from headway.decoding import Hypothesis, SearchOptions
@@ -71,6 +71,7 @@ class CTranslate2Searcher:
                 inter_threads=self._workers,
             )
         self._pieces = ModelPieces(model)
+        self._end_id = model.config.eos_id
         self._longest, self._target_vocabulary = model.config.max_length, model.config.target_vocab_size
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
@@ -104,7 +105,10 @@ class CTranslate2Searcher:
         for i, some in zip(cut, self._found(*of_cut, options, 2 if options.beam_size > 1 else 1), strict=True):
             short = [one for one in found[i] if len(one.ids) <= caps[i]]
             found[i] = short + [one for one in some if one.ids not in [other.ids for other in short]]
-        partial = [i for i in range(len(sources)) if i in cut or prefixes[i] or options.no_repeat_ngram]
+        given = self._pieces.given
+        partial = [
+            i for i in range(len(sources)) if i in cut or options.no_repeat_ngram or not given.issuperset(prefixes[i])
+        ]
         rescored = [(i, one) for i in partial for one in found[i]]
         totals = self.score([sources[i] for i, _ in rescored], [one.ids for _, one in rescored])
         for (_, one), total in zip(rescored, totals, strict=True):
@@ -134,7 +138,9 @@ class CTranslate2Searcher:
         ]
         for i, future in zip(chain(*batches), chain(*running), strict=True):
             self._raise_if_stopped()
-            scores[i] = sum(future.result().log_probs)
+            log_probabilities = [*future.result().log_probs]
+            left = (id_ not in self._pieces.given for id_ in (*targets[i], self._end_id))
+            scores[i] = sum(compress(log_probabilities, left))
         return scores
 
     def _found(

@@ -63,7 +63,7 @@ def inspect(
     inspector = _inspector(translator, beam_size)
     tag, plain = translator.info.source_tokenizer.split_tag(text)
     source = partial(inspector.source, tag)
-    given = None if target is None else inspector.target(target)
+    given = None if target is None else inspector.target(target, tag)
     before = inspector.outcome(source(plain), given) if edits else None
     edited = inspector.edited(edits)
     record = edited.record(source(what_if.edited_text(plain, edits)), given, plain)
