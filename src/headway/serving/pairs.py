@@ -1,10 +1,10 @@
 """The language pairs that the loaded models translate, with examples from validation text or in their languages."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
-from itertools import islice
+from functools import cache, cached_property
+from itertools import islice, permutations
 from typing import Any
 
 from babel import Locale, UnknownLocaleError
@@ -74,9 +74,7 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
     ) -> None:
         """examples: a model's validation pairs, with tags. Raises UserError if two models have the same direction."""
         for translator in translators:
-            source = translator.info.source_language
-            prefixes = {tag: f"{language_tag(tag)} " for tag in translator.target_languages}
-            for target, prefix in (prefixes or {translator.info.target_language: ""}).items():
+            for source, target, prefix in _directions(translator):
                 if (source, target) in self:
                     raise UserError(f"two models translate {source} into {target}: give one of them")
                 own = [one for one in (examples or {}).get(translator, ()) if one[0].startswith(prefix)]
@@ -103,6 +101,18 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
         return list(dict.fromkeys([*self.sources(), *self.targets()]))
 
 
+def _directions(translator: Translator) -> Iterator[tuple[str, str, str]]:
+    """Source, target and the tag with a space, if texts need one, of each direction."""
+    languages, source = translator.target_languages, translator.info.source_language
+    if translator.info.source_tokenizer.many_sources:
+        for source, target in permutations(languages, 2):
+            yield source, target, f"{language_tag(f'{source}:{target}')} "
+    elif languages:
+        yield from ((source, target, f"{language_tag(target)} ") for target in languages)
+    else:
+        yield source, translator.info.target_language, ""
+
+
 def can_be_analysed(translator: Translator, source: str, target: str) -> bool:
     """Whether both sides of a pair are short enough for an analysis."""
     if is_blank(source) or not translator.is_readable(source, LONGEST_ANALYSED):
@@ -119,6 +129,7 @@ def examples_among(pairs: Iterable[tuple[str, str]], source: str, target: str) -
     return list(short.items()) or [(example_text(source), example_text(target))]
 
 
+@cache
 def example_text(code: str) -> str:
     """A sentence in the language, or a date in its usual form; English for an unknown code."""
     if sentence := _SENTENCES.get(read_code(code).language):

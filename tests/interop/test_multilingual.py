@@ -1,0 +1,192 @@
+"""Folders of M2M-100, NLLB-200 and mBART-50 with random weights: transformers and an import give the same numbers."""
+
+import io
+import json
+import random
+from pathlib import Path
+
+import pytest
+import sentencepiece
+import torch
+
+from headway.interop.huggingface import read_huggingface
+from headway.storage import StoredModel, save_model
+from headway.translator import Translator
+
+transformers = pytest.importorskip("transformers")
+
+LINES = [
+    "The cat sat on the mat.",
+    "고양이가 매트 위에 앉았습니다.",
+    "猫がマットの上に座った。",
+    "猫坐在垫子上。",
+    "Кошка сидела на коврике.",
+    "जल्दी से बिल्ली चटाई पर बैठी।",
+    "جلست القطة على الحصيرة.",
+    "החתול ישב על המחצלת.",
+    "Η γάτα κάθισε στο χαλί.",
+    "แมวนั่งบนเสื่อ",
+    "კატა ხალიჩაზე იჯდა.",
+    "Կատուն նստեց գորգին։",
+    "பூனை பாயில் அமர்ந்தது.",
+    "పిల్లి చాప మీద కూర్చుంది.",
+    "বিড়াল মাদুরে বসেছিল।",
+    "ድመቷ ምንጣፉ ላይ ተቀመጠች።",
+    "ឆ្មាអង្គុយលើកន្ទេល។",
+    "ແມວນັ່ງຢູ່ເທິງເສື່ອ.",
+    "ಬೆಕ್ಕು ಚಾಪೆಯ ಮೇಲೆ ಕುಳಿತಿತ್ತು.",
+    "બિલાડી સાદડી પર બેઠી.",
+]
+UNSEEN = "ကြောင်သည် ထိုင်သည်။"
+PAIRS = {
+    "M2M100Tokenizer": ("en", "ko"),
+    "NllbTokenizer": ("eng_Latn", "kor_Hang"),
+    "MBart50Tokenizer": ("en_XX", "ko_KR"),
+}
+
+
+def languages(kind: str) -> list[str]:
+    from transformers.models.m2m_100 import tokenization_m2m_100
+    from transformers.models.mbart50 import tokenization_mbart50
+    from transformers.models.nllb import tokenization_nllb
+
+    if kind == "M2M100Tokenizer":
+        return [f"__{code}__" for code in tokenization_m2m_100.FAIRSEQ_LANGUAGE_CODES["m2m100"]]
+    module = tokenization_nllb if kind == "NllbTokenizer" else tokenization_mbart50
+    return list(module.FAIRSEQ_LANGUAGE_CODES)
+
+
+def write_folder(folder: Path, kind: str) -> None:
+    """A folder in the layout of the hub: fairseq's ids are one above sentencepiece's, or stand in vocab.json."""
+    out = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES * 20),
+        model_writer=out,
+        model_type="unigram" if kind == "MBart50Tokenizer" else "bpe",
+        vocab_size=450,
+        normalization_rule_name="nmt_nfkc",
+        character_coverage=1.0,
+        unk_id=0,
+        bos_id=1,
+        eos_id=2,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    (folder / "sentencepiece.bpe.model").write_bytes(out.getvalue())
+    processor = sentencepiece.SentencePieceProcessor(model_proto=out.getvalue())
+    pieces = [processor.id_to_piece(id_) for id_ in range(3, processor.get_piece_size())]
+    codes, first = languages(kind), 4 + len(pieces)
+    options = {"tokenizer_class": kind, "src_lang": PAIRS[kind][0], "additional_special_tokens": codes}
+    if kind == "NllbTokenizer":  # without tokenizer.json transformers puts <mask> before the languages
+        ids = {code: first + 1 + i for i, code in enumerate(codes)} | {"<mask>": first}
+        options["added_tokens_decoder"] = {
+            str(id_): {"content": code, "special": True} for code, id_ in sorted(ids.items(), key=lambda one: one[1])
+        }
+    (folder / "tokenizer_config.json").write_text(json.dumps(options))
+    if kind == "M2M100Tokenizer":
+        random.Random(1).shuffle(pieces)
+        ids = {piece: id_ for id_, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *pieces])}
+        (folder / "vocab.json").write_text(json.dumps(ids))
+    name = "MBart" if kind == "MBart50Tokenizer" else "M2M100"
+    config = getattr(transformers, f"{name}Config")(
+        vocab_size=first + len(codes) + 8,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=40,
+        max_position_embeddings=300,
+        scale_embedding=True,
+        decoder_start_token_id=2,
+        activation_function="relu",
+    )
+    torch.manual_seed(1)
+    model = getattr(transformers, f"{name}ForConditionalGeneration")(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+        if name == "MBart":
+            model.final_logits_bias.normal_()
+    model.save_pretrained(folder)
+
+
+@pytest.fixture(params=list(PAIRS))
+def kind(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def folder(kind, tmp_path) -> Path:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    write_folder(folder, kind)
+    return folder
+
+
+def rows_of(folder: Path) -> list[int]:
+    from headway.interop.huggingface import importing
+
+    options = json.loads((folder / "tokenizer_config.json").read_text())
+    return importing.read_vocabulary(folder, importing._read_config(folder), options)[1]
+
+
+def ours(stored: StoredModel, kind: str, line: str) -> list[int]:
+    return stored.source_tokenizer.encode(f">>{':'.join(PAIRS[kind])}<< {line}", tagged=True)
+
+
+def test_logits_of_every_token_are_theirs(folder, kind):
+    stored, rows = read_huggingface(folder), rows_of(folder)
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    assert sorted(rows) == list(range(theirs.config.vocab_size))
+    generator = torch.Generator().manual_seed(1)
+    for length in (3, 40, 250):
+        source, target = torch.randint(4, len(rows), (2, 1, length), generator=generator)
+        target[0, 0] = stored.config.bos_id
+        given = [torch.tensor(rows)[ids] for ids in (source, target)]
+        with torch.inference_mode():
+            found = theirs(
+                input_ids=given[0], attention_mask=torch.ones_like(source), decoder_input_ids=given[1]
+            ).logits
+            torch.testing.assert_close(stored.model(source, target), found[:, :, rows], rtol=0, atol=1e-5)
+
+
+def test_twenty_scripts_have_their_ids(folder, kind):
+    stored, rows = read_huggingface(folder), rows_of(folder)
+    theirs = transformers.AutoTokenizer.from_pretrained(folder, src_lang=PAIRS[kind][0])
+    for line in [*LINES, UNSEEN, " ".join(LINES)]:
+        assert [rows[id_] for id_ in ours(stored, kind, line)] + [2] == theirs(line)["input_ids"]
+        ids = stored.target_tokenizer.encode(line)
+        assert stored.target_tokenizer.decode(ids) == theirs.decode([rows[id_] for id_ in ids]) or line == UNSEEN
+
+
+def test_greedy_translations_are_theirs_with_both_engines(folder, kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
+    stored, rows = read_huggingface(folder), rows_of(folder)
+    save_model(tmp_path / "model", stored)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    language = rows[stored.target_tokenizer.opening(f">>{':'.join(PAIRS[kind])}<<")[0]]
+    never = [rows[id_] for id_ in stored.target_tokenizer.never_generated] + [0, 1]
+
+    class NeverThese(transformers.LogitsProcessor):
+        def __call__(self, input_ids, scores):
+            scores = scores.clone()
+            if input_ids.shape[1] > 1:
+                scores[:, never] = -torch.inf
+            return scores
+
+    by_engine = [
+        Translator.load(tmp_path / "model", engine=engine, precision="fp32").translate(
+            [f">>{':'.join(PAIRS[kind])}<< {line}" for line in LINES[:4]], beam_size=1, max_length=20
+        )
+        for engine in ("torch", "ctranslate2")
+    ]
+    for line, torchs, other in zip(LINES, *by_engine, strict=False):
+        source = torch.tensor([[rows[id_] for id_ in ours(stored, kind, line)] + [2]])
+        options = {"num_beams": 1, "do_sample": False, "max_new_tokens": 20, "forced_bos_token_id": language}
+        found = model.generate(source, **options, forced_eos_token_id=None, logits_processor=[NeverThese()])[0].tolist()
+        assert [rows[id_] for id_ in torchs._pieces.ids[1]] == [id_ for id_ in found[1:] if id_ != 2]
+        assert other.text == torchs.text
+        assert other.score == pytest.approx(torchs.score, abs=1e-3)
+        assert torchs.tokens[0].text == f"<<{PAIRS[kind][1]}>>"
