@@ -1,6 +1,6 @@
 r"""Reads lines of text files, and pairs of sentences of parallel files: line i of the source belongs to line i of the
-target, or one file holds both sides: .tsv or .jsonl (`data.two_sided`), a table (`data.tables`) or a file of
-translators (`data.memories`), which is read as lines like theirs.
+target, or one file holds both sides: .tsv or .jsonl (`data.two_sided`), a table (`data.tables`) or a translators' file
+(`data.memories`). Rows of a table and pairs of a translators' file are read as lines of .tsv and .jsonl.
 
 Lines end at "\n" only, so that U+2028, U+0085 or "\r" inside a line never shift the pairing; a final "\r" and a byte
 order mark are not text. All files are read as streams. Pairs are read in chunks of lines, as bytes: the reading process
@@ -79,7 +79,7 @@ class CorpusFiles:
         """The languages by suffixes of the first files, or by their first row or keys. Raises UserError."""
         if self.targets:
             return suffix_of_language(self.sources[0]), suffix_of_language(self.targets[0])
-        if self.sources[0].is_file() and _kind(self.sources[0]) in MEMORIES:
+        if self.sources[0].is_file() and is_memory(self.sources[0]):
             return languages_of(self.sources[0])
         return next((form.languages for _, form in self._forms()), NO_LANGUAGES)
 
@@ -91,7 +91,7 @@ class CorpusFiles:
                 with open_text(file) as stream, closing(_lines(stream, file, self.languages, left_out)) as lines:
                     head = _decoded(b"".join(islice(lines, HEAD)), file, 1, lenient=True)
                     form = form_of(head, file, self.languages, self.columns)
-                    for _ in lines if _kind(file) in MEMORIES else ():  # counts what is left out
+                    for _ in lines if is_memory(file) else ():  # counts what is left out
                         pass
                 if left_out:
                     reasons = ", ".join(f"{reason} {count:,}" for reason, count in left_out.items())
@@ -193,8 +193,8 @@ def read_pairs(
     languages: Sides = NO_LANGUAGES,
 ) -> Iterator[Pair]:
     """The pairs of parallel files, in order, blank ones included. Without target files, the sources hold both
-    sides, and their columns or keys may be named after the `languages` of source and target. Raises UserError if they don't
-    match; `lenient` as in `read_lines`."""
+    sides, and their columns or keys may be named after the `languages` of source and target. Raises UserError if they
+    don't match; `lenient` as in `read_lines`."""
     return CorpusFiles(source_files, target_files, languages).pairs(lenient=lenient)
 
 
@@ -273,7 +273,7 @@ def _lines(
     if kind in TABLES:
         for number, cells in read_rows(stream, decode_lines(stream, str(file)), file):
             yield "\t".join([str(number), *cells]).encode() + b"\n"
-    elif kind in MEMORIES:
+    elif is_memory(file):
         for entry in read_entries(stream, file, languages, Counter() if left_out is None else left_out):
             fields = {**entry.documents, "source": entry.source, "target": entry.target}
             yield f"{entry.line}\t{json.dumps(fields)}\n".encode()
@@ -331,6 +331,11 @@ def same_text(pairs: Iterable[Pair]) -> bool:
 def is_two_sided(path: Path) -> bool:
     """Whether the file holds both sides, by its suffix before that of a compression."""
     return _kind(path) in TWO_SIDED
+
+
+def is_memory(path: Path) -> bool:
+    """Whether it is a translators' file, by its suffix."""
+    return _kind(path) in MEMORIES
 
 
 def _kind(path: Path) -> str:

@@ -26,6 +26,8 @@ _UNSURE = re.compile("new|initial|needs-.*")
 _WORDS, _CODE = {"hi", "mrk", "sub"}, {"bpt", "ept", "it", "ph", "ut"}
 """Inline elements around words, and those around code of the original format."""
 _LINE_BREAK = re.compile(r"\s*(?:\r\n|\r|\n)[^\S\r\n]*")
+_SAFELY: Any = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
+"""Options of lxml's parser."""
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -33,7 +35,7 @@ class Entry(NamedTuple):
     """A pair of a translators' file."""
 
     line: int
-    """Where it begins, counted from 1; in a .mo file, which has no lines, its number."""
+    """The line on which it begins, counted from 1; in a .mo file the number of the entry."""
     source: str
     target: str
     documents: dict[str, str]
@@ -45,8 +47,8 @@ def read_entries(stream: IO[bytes], file: Path, languages: Sides, left_out: Coun
     sides change places where the file has them so. left_out: counts the other entries by reason. Raises UserError."""
     kind = plain_name(file).suffix.lower()
     if kind == ".tmx":
-        known = languages if all(languages) else languages_of(file)
-        entries = _of_memory(stream, file, _completed(languages, known, file), left_out)
+        both = languages if all(languages) else languages_of(file, languages)
+        entries = _of_memory(stream, file, both, left_out)
     elif kind in MARKED_UP:
         entries = _of_xliff(stream, file, languages, left_out)
     else:
@@ -55,8 +57,13 @@ def read_entries(stream: IO[bytes], file: Path, languages: Sides, left_out: Coun
         sides = in_one_line(source), in_one_line(target)
         if sides[0] and sides[1]:
             yield Entry(line, *sides, {"file": file.name, **documents})
-        elif sides[0]:
+        elif any(sides):
             left_out[UNTRANSLATED] += 1
+
+
+def _entry(line: int, pair: Sides, exchanged: bool, documents: dict[str, str]) -> Entry:
+    source, target = pair[::-1] if exchanged else pair
+    return Entry(line, source, target, documents)
 
 
 def in_one_line(text: str) -> str:
@@ -64,9 +71,17 @@ def in_one_line(text: str) -> str:
     return _LINE_BREAK.sub(r"\\n", text.strip())
 
 
-def languages_of(file: Path) -> Sides:
-    """The languages that a file names for its sides, empty where it names none. Raises UserError for a memory of other
-    than two languages, or of two that could be either side, with the settings that choose."""
+def languages_of(file: Path, given: Sides = NO_LANGUAGES) -> Sides:
+    """The languages of the sides: those given, else by the file, empty where it names none. Raises UserError for a
+    memory of other than two languages, or of two that could be either side, with the settings that choose."""
+    source, target = _named_languages(file, any(given))
+    if any(code and same_language(code, [other]) for code, other in zip(given, (target, source), strict=True)):
+        source, target = target, source
+    return given[0] or source, given[1] or target
+
+
+def _named_languages(file: Path, either_side: bool) -> Sides:
+    """The languages in the order of the file. either_side: whether those of a memory may be in any order."""
     kind = plain_name(file).suffix.lower()
     with open_text(file) as stream:
         if kind == ".mo":
@@ -81,22 +96,13 @@ def languages_of(file: Path) -> Sides:
             if _name(element) == "tuv":
                 found[_code(element)] += 1
     first = same_language(declared, found) if declared else None
+    if first is None and either_side:
+        first = next(iter(found), None)
     if len(found) != 2 or first is None:
-        names = ", ".join(found) or "no languages"
-        raise UserError(
-            f"{file}: has {names}; choose with "
-            + (f"data.source_language={next(iter(found))} " if found else "data.source_language=... ")
-            + (f"data.target_language={list(found)[1]}" if len(found) > 1 else "data.target_language=...")
-        )
+        keys = zip(("data.source_language", "data.target_language"), [*found, "...", "..."], strict=False)
+        choice = " ".join(f"{key}={code}" for key, code in keys)
+        raise UserError(f"{file}: has {', '.join(found) or 'no languages'}; choose, such as {choice}")
     return first, next(code for code in found if code != first)
-
-
-def _completed(languages: Sides, known: Sides, file: Path) -> Sides:
-    """Both languages, of which one may be given."""
-    for side, code in enumerate(languages):
-        if code and same_language(code, known) not in (None, known[side]):
-            known = known[1], known[0]
-    return languages[0] or known[0], languages[1] or known[1]
 
 
 def _is_exchanged(languages: Sides, found: Sides, file: Path, line: int) -> bool:
@@ -179,7 +185,7 @@ def _of_po(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter[st
         reference = next(iter(unit.getlocations()), "").rpartition(":")
         documents = {"reference": reference[0] or reference[2]}
         for pair in _forms(unit.source, unit.target):
-            yield Entry(unit.line_number or 1, *(pair[::-1] if exchanged else pair), documents)
+            yield _entry(unit.line_number or 1, pair, exchanged, documents)
 
 
 def _mo_entries(stream: IO[bytes], file: Path) -> Iterator[tuple[int, bytes, bytes]]:
@@ -221,7 +227,7 @@ def _of_mo(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter[st
         except (UnicodeDecodeError, LookupError):
             raise UserError(f"{file}: entry {number} isn't {encoding}, which its header names") from None
         for pair in _forms(_Strings(texts[0]), _Strings(texts[1])):
-            yield Entry(number, *(pair[::-1] if exchanged else pair), {})
+            yield _entry(number, pair, exchanged, {})
 
 
 class _Strings(NamedTuple):
@@ -234,11 +240,16 @@ def _elements(stream: IO[bytes], file: Path, names: set[str], beginnings: set[st
     """The elements of these local names, each when it is read to its end, those of `beginnings` when they begin.
     Elements are forgotten afterwards. External entities and DTDs aren't loaded. Raises UserError with the line."""
     with formats_extra(file):
-        from lxml import etree
+        from lxml import etree  # type: ignore[attr-defined]
     beginnings, is_first = beginnings or set(), True
     try:
         for event, element in etree.iterparse(
-            stream, events=("start", "end"), resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+            stream,
+            events=("start", "end"),
+            resolve_entities=False,
+            no_network=True,
+            remove_comments=True,
+            remove_pis=True,
         ):
             if is_first:
                 is_first, dtd = False, element.getroottree().docinfo.internalDTD
@@ -246,11 +257,11 @@ def _elements(stream: IO[bytes], file: Path, names: set[str], beginnings: set[st
                     raise UserError(f"{file}: declares entities (<!ENTITY), which could be anything; remove them")
             if (name := _name(element)) in (beginnings if event == "start" else names):
                 yield element
-                if event == "end" and name in ("tu", "trans-unit", "unit"):
-                    parent = element.getparent()
-                    element.clear()
-                    while parent is not None and element.getprevious() is not None:
-                        del parent[0]
+            if event == "end" and name in ("tu", "trans-unit", "unit"):
+                parent = element.getparent()
+                element.clear()
+                while parent is not None and element.getprevious() is not None:
+                    del parent[0]
     except etree.XMLSyntaxError as error:
         reason = re.sub(r", line \d+, column \d+.*", "", error.msg or "is incomplete").replace("\n", " ")
         raise UserError(f"{file}, line {error.lineno or 1}: isn't whole XML ({reason})") from None
@@ -356,7 +367,9 @@ def _of_xliff(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter
             left_out[FUZZY] += 1
         else:
             codes = {
-                one.get("id", ""): one.text or "" for data in _children(unit, "originalData") for one in _children(data, "data")
+                one.get("id", ""): one.text or ""
+                for data in _children(unit, "originalData")
+                for one in _children(data, "data")
             }
             sides = _segment(source, file, codes), "" if target is None else _segment(target, file, codes)
-            yield Entry(element.sourceline or 1, *(sides[::-1] if exchanged else sides), document)
+            yield _entry(element.sourceline or 1, sides, exchanged, document)

@@ -22,11 +22,11 @@ import numpy as np
 
 from headway.corpora import SPLITS
 from headway.data.compressed import unchanged
-from headway.data.corpus import CorpusFiles, check_files, read_chunks
+from headway.data.corpus import CorpusFiles, check_files, is_memory, read_chunks
 from headway.data.encoding import BLANK, hash_of
 from headway.data.filters import is_copy
 from headway.data.lines import Layout
-from headway.data.two_sided import MEMORIES, Sides
+from headway.data.two_sided import Sides
 from headway.errors import UserError
 from headway.languages import check_languages, english_name, read_code
 from headway.storage.atomic import write_directory, write_json
@@ -178,7 +178,7 @@ class Splitter:
                 numbers, texts = zip(*chunk.source_lines(), strict=True)
                 lines = list(layout.lines(texts))
                 if fault := next((line for line in lines if line.fault), None):
-                    reason = f"names no {layout.field}" if chunk.source_file.suffix in MEMORIES else fault.fault
+                    reason = f"names no {layout.field}" if is_memory(chunk.source_file) else fault.fault
                     raise UserError(f"{chunk.source_file}, line {numbers[fault.number - 1]}: {reason}")
                 documents = [line.text.strip() for line in lines]
             for pair, document in zip(chunk.texts(), documents, strict=False):

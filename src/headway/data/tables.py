@@ -56,16 +56,12 @@ def _rows_of_sheet(stream: IO[bytes], file: Path) -> Iterator[tuple[int, list[st
         from openpyxl.utils.exceptions import InvalidFileException
     broken = (*damages(), zipfile.BadZipFile, InvalidFileException, ValueError, LookupError, TypeError, AttributeError)
     try:
-        with zipfile.ZipFile(stream) as parts:
-            if sum(part.file_size for part in parts.infolist()) > LARGEST:
-                raise UserError(f"{file}: unpacks to more than {LARGEST >> 20} MiB; divide it")
-        stream.seek(0)
+        _check_size(stream, file)
         sheet: Any = load_workbook(stream, read_only=True, data_only=True).worksheets[0]
         sheet.reset_dimensions()  # programs write wrong ones
         width = 0
         for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
-            if number > MOST_ROWS or len(values) > MOST_COLUMNS:
-                raise UserError(f"{file}: has more than {MOST_ROWS:,} rows or {MOST_COLUMNS} columns")
+            _check_size_of_sheet(number, len(values), file)
             cells = [_shown(value) for value in values]
             while cells and not cells[-1].strip():
                 cells.pop()
@@ -75,6 +71,19 @@ def _rows_of_sheet(stream: IO[bytes], file: Path) -> Iterator[tuple[int, list[st
         raise
     except (*broken, RuntimeError, NotImplementedError, SyntaxError) as error:  # encrypted parts, XML
         raise UserError(f"{file}: can't be read as .xlsx ({' '.join(str(error).split())[:100]})") from None
+
+
+def _check_size(stream: IO[bytes], file: Path) -> None:
+    """Raises UserError for a workbook that takes too much memory."""
+    with zipfile.ZipFile(stream) as parts:
+        if sum(part.file_size for part in parts.infolist()) > LARGEST:
+            raise UserError(f"{file}: unpacks to more than {LARGEST >> 20} MiB; divide it")
+    stream.seek(0)
+
+
+def _check_size_of_sheet(rows: int, columns: int, file: Path) -> None:
+    if rows > MOST_ROWS or columns > MOST_COLUMNS:
+        raise UserError(f"{file}: has more than {MOST_ROWS:,} rows or {MOST_COLUMNS} columns")
 
 
 def _shown(value: Any) -> str:
