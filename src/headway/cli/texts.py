@@ -141,7 +141,7 @@ def check(
     if valid_source:
         held_out = parallel_pairs(valid_source, valid_target or [], lenient=True, languages=languages)
     if not read:
-        raise UserError(f"{given[0]}: has no pairs")
+        raise UserError(f"{given[0]}: is empty, or has no pairs")
     found = check_corpus(read, held_out)
     if as_json:
         print_json(asdict(found))
