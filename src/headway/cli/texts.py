@@ -109,7 +109,7 @@ def split(
     if missing := [f"--{side}-language CODE" for side, code in languages.items() if not code]:
         raise UserError(f"{corpus.sources[0]}: doesn't say its languages; give {' '.join(missing)}, such as de")
     sides = languages["source"], languages["target"]
-    tell(split_corpus(corpus, output, sides, document=options.document_layout(document), tell=tell).summary())
+    tell(split_corpus(corpus, output, sides, document=options.layout_of(document, "--document"), tell=tell).summary())
 
 
 def check(
