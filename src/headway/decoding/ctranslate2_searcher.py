@@ -157,6 +157,7 @@ class CTranslate2Searcher:
         for batch in _batches(list(map(len, sources)), limits, self._most):
             self._raise_if_stopped()
             given = any(prefixes[i] for i in batch)
+            has_language = any(self._pieces.given.issuperset(prefixes[i][:1]) for i in batch if prefixes[i])
             futures = self._engine.translate_batch(
                 self._source_pieces([sources[i] for i in batch]),
                 target_prefix=[self._pieces.of_target(prefixes[i]) for i in batch] if given else None,
@@ -166,6 +167,7 @@ class CTranslate2Searcher:
                 num_hypotheses=options.beam_size * patience,
                 length_penalty=0,
                 no_repeat_ngram_size=options.no_repeat_ngram,
+                min_decoding_length=1 + has_language,  # no translation is empty
                 max_decoding_length=limits[batch[0]],
                 max_input_length=0,
                 suppress_sequences=self._pieces.never,

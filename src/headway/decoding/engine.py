@@ -71,6 +71,8 @@ class TorchEngine:
     def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
         log_probabilities = self._output(self._decoder(state, tokens)).float().log_softmax(dim=-1)
         log_probabilities.index_fill_(1, self._never, -torch.inf)
+        if len(self._given):  # no translation is its language alone
+            log_probabilities[torch.isin(tokens, self._given), self.eos_id] = -torch.inf
         return log_probabilities
 
     @torch.inference_mode()
