@@ -262,7 +262,10 @@ DAMAGE = {
         "NllbTokenizer",
         lambda folder: changed(folder, "tokenizer_config.json", additional_special_tokens=None),
     ),
-    "legacy_behaviour": ("NllbTokenizer", lambda folder: changed(folder, "tokenizer_config.json", legacy_behaviour=True)),
+    "legacy_behaviour": (
+        "NllbTokenizer",
+        lambda folder: changed(folder, "tokenizer_config.json", legacy_behaviour=True),
+    ),
     "are not 1, 2 and 2": ("NllbTokenizer", lambda folder: changed(folder, "config.json", decoder_start_token_id=0)),
     "tokens, but the model has 99": ("NllbTokenizer", lambda folder: changed(folder, "config.json", vocab_size=99)),
     "model_type 'bart'": ("MBart50Tokenizer", lambda folder: changed(folder, "config.json", model_type="bart")),

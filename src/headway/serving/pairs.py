@@ -1,5 +1,6 @@
 """The language pairs that the loaded models translate, with examples from validation text or in their languages."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -73,6 +74,8 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
         self, translators: Iterable[Translator], examples: Mapping[Translator, Sequence[tuple[str, str]]] | None = None
     ) -> None:
         """examples: a model's validation pairs, with tags. Raises UserError if two models have the same direction."""
+        self._sources = defaultdict[str | None, list[str]](list)  # of each target, and of all for None
+        self._targets = defaultdict[str | None, list[str]](list)
         for translator in translators:
             for source, target, prefix in _directions(translator):
                 if (source, target) in self:
@@ -83,6 +86,10 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
                 self[source, target] = LanguagePair(source, target, translator, prefix, tuple(found), validated)
         if not self:
             raise UserError("a server needs a model")
+        for source, target in self:
+            self._sources[target].append(source)
+            self._targets[source].append(target)
+        self._sources[None], self._targets[None] = list(self._targets), list(self._sources)
 
     @property
     def first(self) -> LanguagePair:
@@ -90,15 +97,24 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
 
     def sources(self, target: str | None = None) -> list[str]:
         """Codes that can be translated, or translated into `target`."""
-        return list(dict.fromkeys(one for one, other in self if target in (None, other)))
+        return self._sources[target] if target in self._sources else []
 
     def targets(self, source: str | None = None) -> list[str]:
         """Codes that can be translated into, or into which `source` can be."""
-        return list(dict.fromkeys(other for one, other in self if source in (None, one)))
+        return self._targets[source] if source in self._targets else []
 
-    @property
+    @cached_property
     def codes(self) -> list[str]:
         return list(dict.fromkeys([*self.sources(), *self.targets()]))
+
+    @property
+    def shown(self) -> list[LanguagePair]:
+        """The directions that a page describes: of a model with many source languages those from its own."""
+        return [
+            pair
+            for (source, _), pair in self.items()
+            if not pair.translator.info.source_tokenizer.many_sources or source == pair.translator.info.source_language
+        ]
 
 
 def _directions(translator: Translator) -> Iterator[tuple[str, str, str]]:

@@ -79,12 +79,10 @@ class Codec:
     @property
     def known_tags(self) -> str:
         """The tags of the model's target languages, for a message."""
-        tokenizer = self.stored.source_tokenizer
-        if not tokenizer.many_sources:
-            return " ".join(map(language_tag, tokenizer.target_tags))
-        source, target, *_ = [*tokenizer.target_tags, tokenizer.target_tags[0]]
-        count = len(tokenizer.target_tags)
-        return f"{language_tag('FROM:TO')}, such as {language_tag(f'{source}:{target}')}, with two of {count} languages"
+        languages = self.stored.source_tokenizer.target_tags
+        if not self.stored.source_tokenizer.many_sources:
+            return " ".join(map(language_tag, languages))
+        return f"{language_tag('FROM:TO')}, such as {self.stored.example_tag}, with two of {len(languages)} languages"
 
     def source(self, text: str) -> list[int] | None:
         """Ids of one source, with a tag or without."""

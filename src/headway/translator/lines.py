@@ -227,7 +227,7 @@ def tag_fault(translator: Translator, text: str) -> str:
     """Message if a line of a file lacks the tag of its target language; empty if it has one, or needs none."""
     if not translator.lacks_tag(text):
         return ""
-    return f"doesn't begin with the tag of a target language, such as {language_tag(translator.target_languages[0])}"
+    return f"doesn't begin with the tag of a target language, such as {translator.info.example_tag}"
 
 
 def language_prefix(translator: Translator, language: str | None) -> str:
