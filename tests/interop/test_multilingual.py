@@ -11,9 +11,17 @@ import sentencepiece
 import torch
 
 from headway.errors import UserError
-from headway.interop.huggingface import import_huggingface, read_huggingface
-from headway.storage import StoredModel, save_model
+from headway.interop.argos import export_argos
+from headway.interop.huggingface import export_huggingface, import_huggingface, read_huggingface
+from headway.interop.onnx import export_onnx
+from headway.page.export import export_web
+from headway.recipe.reading import make_recipe
+from headway.serving.pairs import Pairs
+from headway.storage import StoredModel, load_model, save_model
+from headway.training.loop import train as train_run
+from headway.training.reporter import Reporter
 from headway.translator import Translator
+from headway.translator.lines import language_prefix
 
 transformers = pytest.importorskip("transformers")
 
@@ -289,3 +297,91 @@ def test_what_can_not_be_imported_is_refused(reason, tmp_path):
         import_huggingface(folder, tmp_path / "ours")
     assert "\n" not in str(refusal.value)
     assert not (tmp_path / "ours").exists()
+
+
+@pytest.fixture
+def imported(tmp_path) -> Path:
+    """An imported NLLB folder, and beside it the folder itself."""
+    (tmp_path / "folder").mkdir()
+    write_folder(tmp_path / "folder", "NllbTokenizer")
+    import_huggingface(tmp_path / "folder", tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("export", [export_huggingface, export_onnx, export_web, export_argos], ids=str)
+def test_exports_without_languages_on_both_sides_are_refused(export, imported, tmp_path):
+    with pytest.raises(UserError):
+        export(load_model(imported), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_languages_are_chosen_by_any_of_their_codes(imported):
+    translator = Translator.load(imported)
+    for given in ("eng_Latn:kor_Hang", "en:ko", "kor_Hang", "ko"):  # the model's own source language is English
+        assert language_prefix(translator, given) == ">>eng_Latn:kor_Hang<< "
+    assert language_prefix(translator, "zh-TW:pt-BR") == ">>zho_Hant:por_Latn<< "
+    for wrong in ("xx", "xx:ko", "ko:xx", "en:ko:de"):
+        with pytest.raises(UserError, match="the model translates into"):
+            language_prefix(translator, wrong)
+    for untagged in ("A cat.", ">>kor_Hang<< A cat.", ">>eng_Latn:xxx<< A cat."):
+        with pytest.raises(UserError, match="begin each text with one of >>FROM:TO<<, such as >>eng_Latn:zul_Latn<<"):
+            translator.translate([untagged])
+
+
+def test_a_server_has_every_direction_and_describes_those_from_the_models_own_language(imported):
+    pairs = Pairs([Translator.load(imported)])
+    assert len(pairs) == 202 * 201
+    assert pairs["kor_Hang", "deu_Latn"].prefix == ">>kor_Hang:deu_Latn<< "
+    assert set(pairs.codes) == set(pairs.sources("kor_Hang")) | {"kor_Hang"}
+    assert {(one.source, one.target) for one in pairs.shown} == {("eng_Latn", one) for one in pairs.targets("eng_Latn")}
+
+
+TAG = ":".join(PAIRS["NllbTokenizer"])
+
+
+def tuned(model: Path, run: Path, steps: int, rate: float, tag: str = TAG, **training) -> float:
+    """Trains the model to translate half of the lines as the others; the validation loss at the end."""
+    for name, lines in (("source.txt", LINES[:10]), ("target.txt", LINES[10:])):
+        (run.parent / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files = {"source": str(run.parent / "source.txt"), "target": str(run.parent / "target.txt"), "tag": tag}
+    options = {"learning_rate": rate, "warmup_steps": 0, "max_steps": steps, "precision": "fp32", "device": "cpu"}
+    options |= {"schedule": "constant", "tokens_per_batch": 512, "init_from": str(model), **training}
+    train_run(make_recipe({"data": {"train": files, "valid": files}, "training": options}), run, Reporter(quiet=True))
+    entries = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [entry["valid_loss"] for entry in entries if "valid_loss" in entry][-1]
+
+
+@torch.inference_mode()
+def their_loss(folder: Path) -> float:
+    """The loss of the same pairs in transformers, per token with the language's and </s>."""
+    source, target = PAIRS["NllbTokenizer"]
+    splitter = transformers.AutoTokenizer.from_pretrained(folder, src_lang=source, tgt_lang=target)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    losses = []
+    for line, other in zip(LINES[:10], LINES[10:], strict=True):
+        batch = splitter(line, text_target=other, return_tensors="pt")
+        log_probabilities = model(**batch).logits[0].log_softmax(-1)  # (target length, vocabulary)
+        losses += (-log_probabilities.gather(1, batch["labels"].T)).flatten().tolist()
+    return sum(losses) / len(losses)
+
+
+def test_fine_tuning_begins_with_their_loss_and_learns(imported, tmp_path):
+    assert tuned(imported, tmp_path / "untouched", 1, 1e-12) == pytest.approx(their_loss(tmp_path / "folder"), rel=1e-4)
+    assert tuned(imported, tmp_path / "run", 120, 1e-2) < 0.2
+    translator = Translator.load(tmp_path / "run")
+    assert translator.info.source_language == "eng_Latn"
+    found = translator.translate([f">>{TAG}<< {line}" for line in LINES[:10]], beam_size=2)
+    assert sum(one.text == line for one, line in zip(found, LINES[10:], strict=True)) >= 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"tag": ""}, "needs a tag with both of its languages, such as data.train.tag=eng_Latn:zul_Latn"),
+        ({"tag": "kor_Hang"}, "has no tag for the target language kor_Hang"),
+        ({"risk_samples": 4}, "risk_samples"),
+    ],
+)
+def test_a_recipe_without_both_languages_is_refused(changes, reason, imported, tmp_path):
+    with pytest.raises(UserError, match=reason):
+        tuned(imported, tmp_path / "run", 1, 1e-3, **changes)

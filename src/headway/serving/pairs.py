@@ -74,8 +74,8 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
         self, translators: Iterable[Translator], examples: Mapping[Translator, Sequence[tuple[str, str]]] | None = None
     ) -> None:
         """examples: a model's validation pairs, with tags. Raises UserError if two models have the same direction."""
-        self._sources = defaultdict[str | None, list[str]](list)  # of each target, and of all for None
-        self._targets = defaultdict[str | None, list[str]](list)
+        self._sources = defaultdict[str, list[str]](list)  # of each target
+        self._targets = defaultdict[str, list[str]](list)
         for translator in translators:
             for source, target, prefix in _directions(translator):
                 if (source, target) in self:
@@ -89,7 +89,6 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
         for source, target in self:
             self._sources[target].append(source)
             self._targets[source].append(target)
-        self._sources[None], self._targets[None] = list(self._targets), list(self._sources)
 
     @property
     def first(self) -> LanguagePair:
@@ -97,11 +96,11 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
 
     def sources(self, target: str | None = None) -> list[str]:
         """Codes that can be translated, or translated into `target`."""
-        return self._sources[target] if target in self._sources else []
+        return list(self._targets) if target is None else self._sources.get(target, [])
 
     def targets(self, source: str | None = None) -> list[str]:
         """Codes that can be translated into, or into which `source` can be."""
-        return self._targets[source] if source in self._targets else []
+        return list(self._sources) if source is None else self._targets.get(source, [])
 
     @cached_property
     def codes(self) -> list[str]:

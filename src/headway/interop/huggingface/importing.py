@@ -54,7 +54,7 @@ def read_huggingface(folder: Path) -> StoredModel:
     load_named_weights(model, _renamed_weights(model, weights, source, target), str(weights_file))
     if source.tokenizer.many_sources:
         languages = [source.tokenizer.target_tags[0], "mul"]
-        if (own := options.get("src_lang")) in source.tokenizer.target_tags:
+        if (own := str(options.get("src_lang"))) in source.tokenizer.target_tags:
             languages[0] = own
     else:
         languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
