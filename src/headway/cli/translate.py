@@ -185,11 +185,7 @@ def translate(
     headway translate --server http://localhost:5000 input.de --output output.en
     """
     notices = Notices()
-    named = [*(files or []), *([str(model)] if server is not None and model is not None else [])]
-    if kind := _kind(as_, named, Layout(column, field)):
-        refused = [flag for name, flag in options.given_options(context).items() if name not in OF_WHOLE_FILES]
-        if refused:
-            raise UserError(f"{refused[0]} is for lines, and {''.join(named[:1]) or '-'} is read as .{kind}; see --as")
+    kind = _kind(context, as_, [str(model)] if server is not None and model is not None else files or [])
     if cluster is None:
         options.check_output(output)
     if server is not None:
@@ -220,23 +216,26 @@ def translate(
         asked |= {"search": {**search, "n_best": n_best}, "glossary": _read_glossary(glossary)}
         layout = Layout(column, field)
         work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**asked), core)
-        if kind is not None:
-            _whole_file(work, (files or ["-"])[0], kind, output, threads)
-        elif cluster is None:
-            _here(work, (files or ["-"])[0], output, shard, resume, threads, notices)
+        if cluster is None:
+            _here(work, (files or ["-"])[0], kind, output, shard, resume, threads, notices)
         else:
             _on_cluster(work, files or [], output, cluster, threads, notices)
     notices.end()
     raise typer.Exit(2 if notices.failed else 0)
 
 
-def _kind(as_: str | None, files: Sequence[str], layout: Layout) -> str | None:
+def _kind(context: typer.Context, as_: str | None, files: Sequence[str]) -> str | None:
     """The kind of the files, None for lines. Raises UserError."""
-    if as_ is None and layout == Layout():
-        return next((kind for file in files if (kind := kind_of(file)) is not None), None)
     if as_ not in (None, "lines", *KINDS):
         raise UserError(f"--as {as_}: choose lines, {', '.join(KINDS)}")
-    return None if as_ == "lines" else as_
+    given = options.given_options(context)
+    if as_ == "lines" or (as_ is None and ("column" in given or "field" in given)):
+        return None
+    kind = as_ or next((kind for file in files if (kind := kind_of(file)) is not None), None)
+    refused = [flag for name, flag in given.items() if name not in OF_WHOLE_FILES]
+    if kind is not None and refused:
+        raise UserError(f"{refused[0]} is for lines, and {''.join(files[:1]) or '-'} is read as .{kind}; see --as")
+    return kind
 
 
 def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
@@ -251,8 +250,18 @@ def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
 
 
 def _here(
-    work: Work, file: str, output: Path | None, shard: str | None, resume: bool, threads: int | None, notices: Notices
+    work: Work,
+    file: str,
+    kind: str | None,
+    output: Path | None,
+    shard: str | None,
+    resume: bool,
+    threads: int | None,
+    notices: Notices,
 ) -> None:
+    if kind is not None:
+        _whole_file(work, file, kind, output, threads)
+        return
     from headway.devices import keep_few_matrix_kernels
     from headway.threads import use_threads
     from headway.translator.job import Job

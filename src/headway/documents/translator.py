@@ -139,4 +139,4 @@ def _translated(
 
 
 def _untold(done: int, total: int) -> None:
-    """Progress that nobody follows."""
+    """Ignores progress."""
