@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Lines of a job that are named one by one on standard error."""
-FOLLOWED_BY_SERVERS = {"server", "source_language", "target_language", "beam_size", "output"}
+FOLLOWED_BY_SERVERS = {"server", "as_", "source_language", "target_language", "beam_size", "output"}
 """Options that don't need the model here."""
 OF_WHOLE_FILES = {
     *("output", "as_", "glossary", "target_language", "ensemble"),
@@ -228,7 +228,7 @@ def _kind(context: typer.Context, as_: str | None, files: Sequence[str]) -> str 
     if as_ not in (None, "lines", *KINDS):
         raise UserError(f"--as {as_}: choose lines, {', '.join(KINDS)}")
     given = options.given_options(context)
-    if as_ == "lines" or (as_ is None and ("column" in given or "field" in given)):
+    if as_ == "lines" or (as_ is None and "column" in given):
         return None
     kind = as_ or next((kind for file in files if (kind := kind_of(file)) is not None), None)
     refused = [flag for name, flag in given.items() if name not in OF_WHOLE_FILES]
