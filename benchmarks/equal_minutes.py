@@ -40,7 +40,6 @@ from safetensors.torch import save_model
 from torch import nn
 from torch.nn import functional as F
 
-from contenders import Contender
 from drawing import draw
 from headway.data.corpus import read_lines
 from headway.decoding import SearchOptions
@@ -53,9 +52,7 @@ from headway.storage import load_model
 from headway.storage.atomic import write_json
 from headway.text.tokenizer import EOS_ID, PAD_ID
 from headway.translator import Translator
-from machine import versions
-from peers import BOS, HuggingFaceMarian, JoeyNMT, peers
-from training import in_batches
+from peers import JoeyNMT, peers
 
 CPU = torch.device("cpu")
 HEADWAY, FAST, MARIAN, JOEY = "headway", "headway --fast", "Hugging Face Marian", "JoeyNMT"
@@ -87,7 +84,7 @@ class Control:
 
     @property
     def start(self) -> int:
-        return self.pad if self.marian else BOS
+        return self.pad if self.marian else BOS_ID
 
     @property
     def end(self) -> int:

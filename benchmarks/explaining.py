@@ -42,7 +42,7 @@ from headway.page import ShownRecord
 from headway.text.tokenizer import Piece
 from headway.translator import Translator
 from headway.translator.alignments import word_links
-from machine import versions
+from headway.bench.machine import versions
 
 Alignment = list[int | None]
 

@@ -30,7 +30,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from load import Client, ServerProcess, measure, soak
-from machine import versions
+from headway.bench.machine import versions
 
 VICTIM, ATTACKER = "127.0.0.1", "127.0.0.2"
 EVERY = 0.2
