@@ -41,6 +41,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from drawing import draw
+from headway.bench.contenders import Contender
+from headway.bench.machine import versions
+from headway.bench.peers import HuggingFaceMarian
+from headway.bench.training import in_batches
 from headway.data.corpus import read_lines
 from headway.decoding import SearchOptions
 from headway.decoding.engine import padded
@@ -50,7 +54,7 @@ from headway.interop.huggingface import import_transformers
 from headway.model import ModelConfig
 from headway.storage import load_model
 from headway.storage.atomic import write_json
-from headway.text.tokenizer import EOS_ID, PAD_ID
+from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from headway.translator import Translator
 from peers import JoeyNMT, peers
 

@@ -1,11 +1,10 @@
-"""What others train, to compare with, besides the peers of `headway bench`: the Transformer as a textbook writes it, and
-the model of JoeyNMT. All have one vocabulary for both sides, and embeddings shared with the output layer."""
+"""What others train, to compare with, besides the peers of `headway bench`: the Transformer as a textbook writes it,
+and the model of JoeyNMT. All have one vocabulary for both sides, and embeddings shared with the output layer."""
 
 from __future__ import annotations
 
 import importlib.util
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn

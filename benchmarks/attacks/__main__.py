@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from load import Client, ServerProcess, measure, soak
 from headway.bench.machine import versions
+from load import Client, ServerProcess, measure, soak
 
 VICTIM, ATTACKER = "127.0.0.1", "127.0.0.2"
 EVERY = 0.2

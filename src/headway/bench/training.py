@@ -6,7 +6,7 @@ are ready on the device.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -136,9 +136,7 @@ def peer_step(
         with autocast(device, dtype):
             logits = model(source, target[:, :-1])
         labels, smoothing = target[:, 1:].flatten(), options.label_smoothing
-        loss = F.cross_entropy(
-            logits.flatten(0, 1).float(), labels, ignore_index=PAD_ID, label_smoothing=smoothing
-        )
+        loss = F.cross_entropy(logits.flatten(0, 1).float(), labels, ignore_index=PAD_ID, label_smoothing=smoothing)
         scaler.scale(loss).backward()
         scaler.unscale_(optimizer)
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -194,8 +192,9 @@ def bench_training(recipe: Recipe) -> dict[str, Any]:
     seconds, failures = race(contenders, lambda one: (steps,) if one is headway else (), ROUNDS, warm_up=1)
     peak = max(before, matrix_peak(dtype, device))
     sources, targets = (sum(map(len, side)) for side in zip(*pairs, strict=True))
-    products, _ = forward_work(config, sources / targets, 1, 0, 0)
-    rows = speeds(contenders, seconds, failures, targets, TRAINING * products / peak)
+    products, _ = forward_work(config, sources, targets, 0, 0)
+    rows = list(speeds(contenders, seconds, failures, targets, TRAINING * products / peak / targets))
+    memory = memories(contenders, failures)
     return {
         **versions("transformers"),
         "device": f"{device} ({device_name(device)})",
@@ -205,7 +204,7 @@ def bench_training(recipe: Recipe) -> dict[str, Any]:
         "tokens_per_batch": options.tokens_per_batch,
         "steps": steps,
         "peak_tflops": peak / 1e12,
-        "rows": list(rows),
+        "rows": [{**row, "memory_mib": memory.get(row["name"])} for row in rows],
     }
 
 
@@ -217,7 +216,7 @@ def speeds(
     share_of_token: float,
 ) -> Iterator[dict[str, Any]]:
     """A row for each contender, of the medians of its rounds; the first is the one that the others are compared with.
-    tokens: of the target, in a round. share_of_token: of the peak, at a token a second."""
+    tokens: of the target, in a round. share_of_token: of the peak, at a target token a second."""
     first = None
     for one in contenders:
         if one.name in failures:
@@ -230,6 +229,10 @@ def speeds(
             "target_tokens_per_second": tokens / median,
             "headway_is_times_as_fast": median / first,
             "share_of_peak": share_of_token * tokens / median,
-            "memory_mib": one.end(),
             "seconds": seconds[one.name],
         }
+
+
+def memories(contenders: Iterable[Contender], failed: Container[str]) -> dict[str, float | None]:
+    """The most memory of each, in MiB, which ends its process; without those that failed."""
+    return {one.name: one.end() for one in contenders if one.name not in failed}

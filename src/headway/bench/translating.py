@@ -1,5 +1,5 @@
-"""The speed of a translation, beside peers: models of one configuration with random weights, which never end a sentence,
-so that all write `TOKENS` tokens for each. Tokenisation counts for headway alone."""
+"""The speed of a translation, beside peers: models of one configuration with random weights, which never end a
+sentence, so that all write `TOKENS` tokens for each. Tokenisation counts for headway alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import importlib.util
 import os
 import tempfile
 from collections.abc import Callable
-from itertools import batched
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import torch
 from headway.bench.contenders import Contender, race
 from headway.bench.machine import device_name, fastest_dtype, matrix_peak, versions
 from headway.bench.peers import HuggingFaceMarian, TorchTransformer
-from headway.bench.training import ROUNDS, SECONDS, speeds
+from headway.bench.training import ROUNDS, SECONDS, memories, speeds
 from headway.decoding.engine import padded
 from headway.devices import EngineName, TranslatingPrecision, pick_device, translating_dtype
 from headway.model import ModelConfig, Transformer
@@ -134,6 +133,22 @@ def bench_translating(recipe: Recipe, precision: TranslatingPrecision = "auto") 
         count = min(4 * count, MOST)
     dtype, rows = fastest_dtype(device), list[dict[str, Any]]()
     peak = matrix_peak(dtype, device)
+    textbook = Contender("torch.nn.Transformer", make_torch, *of_all, sources, device=str(device))
     for beam in sorted({1, beam_size}):
-        if beam == 1:
-            racing.append(Contender("torch.nn.Transformer", make_torch, *of_all, sources, device=str(device)))
+        taking_part = [*racing, textbook] if beam == 1 else racing
+        requests = count, beam
+        seconds, failures = race(taking_part, lambda _, asked=requests: asked, ROUNDS, warm_up=1)
+        work = sum(forward_work(config, 1, beam, TOKENS, TOKENS))
+        of_beam = speeds(taking_part, seconds, failures, count * TOKENS, work / peak)
+        rows += [{"name": one["name"], "beam_size": beam, **one} for one in of_beam]
+    memory = memories([*racing, textbook], {row["name"] for row in rows if "failed" in row})
+    return {
+        **versions("transformers", "ctranslate2"),
+        "device": f"{device} ({device_name(device)})",
+        "precision": precision,
+        "products": str(dtype).removeprefix("torch."),
+        "vocabulary": size,
+        "sentences": count,
+        "peak_tflops": peak / 1e12,
+        "rows": [{**row, "memory_mib": memory.get(row["name"])} for row in rows],
+    }
