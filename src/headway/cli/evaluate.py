@@ -78,6 +78,7 @@ def evaluate(
                 raise UserError(f"{compare} has {len(others)} lines, but there are {count} to compare with")
             refuse_endless(compare, others, translator)
     hypotheses = test_set.translated(translator, **search)
+    numbers = test_set.wrong_numbers(hypotheses, translator.info)
     if output is not None:
         with files.writer(output) as file:
             file.writelines(f"{line}\n" for line in hypotheses)
@@ -87,7 +88,7 @@ def evaluate(
     if others is not None:
         comparisons = test_set.compared((hypotheses, measured), (others, test_set.measured(others)), tokenize)
     if as_json:
-        document = {**asdict(scores), "lines": len(test_set.sources)}
+        document = {**asdict(scores), "lines": len(test_set.sources), "numbers": numbers}
         document |= {"metrics": {one.metric: one.score for one in measured}} if measured else {}
         document |= {"comparison": [asdict(one) for one in comparisons]} if comparisons else {}
         files.print_json(document)
@@ -95,6 +96,9 @@ def evaluate(
     typer.echo(f"BLEU {scores.bleu:.2f}  {scores.bleu_signature}")
     typer.echo(f"chrF {scores.chrf:.2f}  {scores.chrf_signature}")
     typer.echo(f"TER  {scores.ter:.2f}  {scores.ter_signature}")
+    if numbers["lines"]:
+        shown = f"{numbers['wrong']:,} of {numbers['lines']:,} lines with numbers, references {numbers['references']:,}"
+        typer.echo(f"wrong numbers: {shown}")
     for one in measured:
         typer.echo(f"{one.metric} {shown_score(one.metric, one.score)}")
     for one in comparisons:
@@ -208,6 +212,19 @@ class TestSet:
 
     def tokenization(self, info: ModelInfo) -> str:
         return self.tokenize or tokenization_for(info, self.target_language)
+
+    def wrong_numbers(self, translations: Sequence[str], info: ModelInfo) -> dict[str, int]:
+        """Lines with a number in the source, and how many translations and references lack or invent one."""
+        from headway.text.numbers import check_numbers
+
+        bodies = [info.source_tokenizer.split_tag(one)[1] for one in self.sources]
+        places = [place for place, body in enumerate(bodies) if any(map(str.isdecimal, body))]
+        languages = info.source_language, self.target_language or info.target_language
+
+        def wrong(texts: Sequence[str]) -> int:
+            return sum(check_numbers(bodies[place], texts[place], languages).wrong > 0 for place in places)
+
+        return {"lines": len(places), "wrong": wrong(translations), "references": wrong(self.references)}
 
     def measured(self, translations: Sequence[str]) -> list[Measured]:
         return [metric.measure(self.sources, translations, self.references) for metric in self.metrics]

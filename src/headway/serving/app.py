@@ -82,6 +82,9 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
             answer["alternatives"] = [one.texts[1:] for one in found]
         if any(one.truncated for one in found):
             answer["truncated"] = [one.truncated for one in found]
+        numbers = await service.check_numbers([one.texts[0] for one in found], asked, client.name)
+        if any(one.wrong for one in numbers):
+            answer["numbers"] = [one.to_dict() for one in numbers]
         if wanted.confidence:
             answer["confidence"] = [one.confidence for one in found]
             answer["outOfDomain"] = [one.out_of_domain for one in found]

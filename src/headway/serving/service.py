@@ -39,6 +39,7 @@ from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
 from headway.serving.settings import LONGEST_INSPECTED, Settings
 from headway.text.detection import Detected, among_all, detect
+from headway.text.numbers import GOOD, NumberCheck, check_numbers
 from headway.text.protected import may_hold_protected
 from headway.threads import current_threads, use_one_thread
 from headway.translator import Translator
@@ -272,6 +273,19 @@ class Service:
         found = await self._ask(wholes, client)
         rest = await self._ask(await self._text_work(client, runs, at_once=is_short), client, admitted=True)
         return await self._text_work(client, lambda: pending.joined(rest, n_best), at_once=is_short)
+
+    async def check_numbers(
+        self, translations: Sequence[str], texts: Sequence[tuple[str, LanguagePair | None]], client: str
+    ) -> list[NumberCheck]:
+        """The numbers that each translation lacks or invents."""
+
+        def checks() -> list[NumberCheck]:
+            return [
+                GOOD if pair is None else check_numbers(text, translation, (pair.source, pair.target))
+                for translation, (text, pair) in zip(translations, texts, strict=True)
+            ]
+
+        return await self._text_work(client, checks, at_once=sum(len(text) for text, _ in texts) <= SHORT)
 
     async def detect(
         self, texts: Sequence[str], client: str, format_: TextFormat = "text"

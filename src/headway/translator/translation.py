@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from headway.text.numbers import GOOD, NumberCheck
 from headway.text.tokenizer import Piece
 from headway.translator.alignments import Links, piece_links, word_links
 
@@ -66,6 +67,8 @@ class Translation:
     can read; docs/confidence.md."""
     out_of_domain: bool | None = None
     """Whether the source differs from the text that the model was calibrated on, so that `confidence` may mislead."""
+    numbers: NumberCheck = field(default=GOOD, repr=False)
+    """The numbers of the source that `text` lacks, and those that it invents (`headway.text.numbers`)."""
     _pieces: Pieces = field(default_factory=Pieces, repr=False, compare=False, kw_only=True)
 
     @property
@@ -111,6 +114,7 @@ class Translation:
             "tokens": [asdict(piece) for piece in self.tokens],
             "source_tokens": [asdict(piece) for piece in self.source_tokens],
             "stopped": self.stopped,
+            **({"numbers": self.numbers.to_dict()} if self.numbers.wrong else {}),
             "alternatives": [one.to_dict() for one in self.alternatives],
         }
 
