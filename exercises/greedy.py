@@ -9,7 +9,7 @@ def greedy(next_scores: Callable[[list[int]], Tensor], start: int, end: int, lon
     """The translation's ids, without `start` and `end`.
 
     `next_scores(ids)` gives a score for each token of the vocabulary as the next one, shape (vocabulary,); a higher
-    score is likelier. `ids` is all that is written so far, with `start` first. The search stops at `end`, or after
-    `longest` ids.
+    score is likelier. `ids` are all ids so far, beginning with `start`. The search stops at `end`, or when it has
+    written `longest` ids, not counting `start`.
     """
     raise NotImplementedError

@@ -4,17 +4,17 @@ from torch import Tensor
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
-    """Which keys are real tokens. ids: (batch, length) -> (batch, 1, length), the same row for all queries."""
+    """True where the key is a real token. ids: (batch, length) -> (batch, 1, length), one row for all queries."""
     raise NotImplementedError
 
 
 def causal_mask(length: int) -> Tensor:
-    """Query i reads the keys 0 .. i: itself and what comes before it. -> (length, length)"""
+    """Query i may read the keys 0 .. i: itself and those before it. -> (length, length)"""
     raise NotImplementedError
 
 
 def target_mask(ids: Tensor, pad_id: int) -> Tensor:
-    """For the decoder's self-attention: neither the future nor padding. It may use the other two.
+    """For the decoder's self-attention: hides the future and padding. You may call the other two functions.
 
     ids: (batch, length) -> (batch, length, length)"""
     raise NotImplementedError

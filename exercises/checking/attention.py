@@ -22,17 +22,18 @@ def by_torch(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = No
 
 
 def from_scores(change: Callable[[Tensor], Tensor]) -> Callable[..., Pair]:
-    """Attention whose scores become weights in another way; `change` gets Q K^T / sqrt(d_k)."""
+    """Attention whose scores become weights in another way; `change` gets Q K^T / sqrt(d_k), hidden keys as -inf."""
 
     def wrong(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Pair:
-        weights = change(query @ key.transpose(-2, -1) / math.sqrt(query.size(-1)))
+        scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
+        weights = change(scores if mask is None else scores.masked_fill(~mask, -math.inf))
         return weights @ value, weights
 
     return wrong
 
 
 def from_masked_scores(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Pair]:
-    """The same, with the mask."""
+    """Attention with another way of masking; `change` gets Q K^T / sqrt(d_k) and the mask."""
 
     def wrong(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Pair:
         return from_scores(lambda scores: change(scores, mask))(query, key, value)
@@ -60,7 +61,7 @@ ATTEND = Exercise(
         Mistake(
             from_scores(lambda scores: (scores / math.sqrt(D_K)).softmax(-1)),
             said(
-                "the scores are divided by d_k: it is its square root.",
+                "the scores are divided by d_k: divide by its square root.",
                 "점수를 d_k로 나눴습니다. d_k의 제곱근으로 나눠야 합니다.",
             ),
         ),
@@ -74,7 +75,7 @@ ATTEND = Exercise(
         Mistake(
             from_scores(lambda scores: (scores * math.sqrt(D_K)).softmax(-1) / math.sqrt(D_K)),
             said(
-                "sqrt(d_k) divides the weights: divide the scores, before softmax.",
+                "the weights are divided by sqrt(d_k): divide the scores instead, before softmax.",
                 "가중치를 sqrt(d_k)로 나눴습니다. 소프트맥스 전의 점수를 나누세요.",
             ),
         ),
@@ -88,29 +89,30 @@ ATTEND = Exercise(
             ),
         ),
         Mistake(
-            lambda query, key, value: (
-                by_torch(query, key, value)[0],
-                query @ key.transpose(-2, -1) / math.sqrt(D_K),
-            ),
+            lambda *case: (by_torch(*case)[0], from_scores(lambda scores: scores)(*case)[1]),
             said(
                 "the output is right, but it returns the scores: return the weights, which are after softmax.",
                 "출력은 맞지만 점수를 돌려줍니다. 소프트맥스를 거친 가중치를 돌려주세요.",
             ),
         ),
         Mistake(
-            lambda query, key, value: by_torch(query, key, value)[::-1],
+            lambda *case: by_torch(*case)[::-1],
             said(
                 "output and weights are exchanged: the output comes first.", "순서가 바뀌었습니다. 출력이 먼저입니다."
             ),
         ),
         Mistake(
-            lambda query, key, value: by_torch(query, key, value)[0],
+            lambda *case: by_torch(*case)[0],
             said(
                 "only the output is returned: return (output, weights).",
                 "출력만 돌려줍니다. (출력, 가중치)를 돌려주세요.",
             ),
         ),
     ],
+)
+INVERTED = said(
+    "the mask is inverted: True means that the key may be read, so fill where it is False (~mask).",
+    "마스크가 뒤집혔습니다. True는 읽어도 되는 키이므로 False인 곳(~mask)을 채우세요.",
 )
 SOME = torch.tensor([[True, True, False, False, True], [False, True, True, True, False], [True] * 5])
 MASKED = Exercise(
@@ -124,18 +126,13 @@ MASKED = Exercise(
                 "마스크가 적용되지 않았습니다. 가릴 키의 점수를 소프트맥스 전에 -inf로 바꾸세요.",
             ),
         ),
+        Mistake(from_masked_scores(lambda scores, mask: scores.masked_fill(mask, -math.inf).softmax(-1)), INVERTED),
+        Mistake(from_masked_scores(lambda scores, mask: scores.masked_fill(mask, -1e9).softmax(-1)), INVERTED),
         Mistake(
-            from_masked_scores(lambda scores, mask: scores.masked_fill(mask, -math.inf).softmax(-1)),
+            from_masked_scores(lambda scores, mask: (scores + mask).softmax(-1)),
             said(
-                "the mask is inverted: True means that the key may be read, so fill where it is False (~mask).",
-                "마스크가 뒤집혔습니다. True는 읽어도 되는 키이므로 False인 곳(~mask)을 채우세요.",
-            ),
-        ),
-        Mistake(
-            from_masked_scores(lambda scores, mask: scores.masked_fill(mask, -1e9).softmax(-1)),
-            said(
-                "the mask is inverted: True means that the key may be read, so fill where it is False (~mask).",
-                "마스크가 뒤집혔습니다. True는 읽어도 되는 키이므로 False인 곳(~mask)을 채우세요.",
+                "the mask is added as numbers (True is 1): fill the scores with -inf where it is False.",
+                "마스크를 숫자로 더했습니다(True는 1). 마스크가 False인 곳의 점수를 -inf로 채우세요.",
             ),
         ),
         Mistake(
@@ -152,5 +149,6 @@ MASKED = Exercise(
                 "가릴 키의 점수를 0으로 했습니다. 0도 점수입니다(e^0 = 1). -inf를 쓰세요.",
             ),
         ),
+        *ATTEND.mistakes,
     ],
 )

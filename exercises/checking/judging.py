@@ -79,7 +79,7 @@ def same(one: Any, other: Any) -> bool:
 def difference(given: Any, wanted: Any) -> Hint:
     """What can be said of a mistake that isn't known."""
     if isinstance(given, Exception):
-        error = f"{type(given).__name__}: {given}".splitlines()[0]
+        error = f"{type(given).__name__}: {given}".splitlines()[0].rstrip(".")
         return {
             "en": f"It stopped with {error}. Write the shape of each tensor beside its line.",
             "ko": f"{error} 오류로 멈췄습니다. 줄마다 텐서의 모양을 옆에 적어 보세요.",

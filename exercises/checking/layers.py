@@ -53,11 +53,18 @@ def layer(
     around: Callable[[Tensor, Any, Any], Tensor] = lambda x, sublayer, norm: norm(x + sublayer(x)),
     order: Sequence[int] = (0, 1, 2),
     without_residual: Sequence[int] = (),
+    without_norm: int | None = None,
+    norms_in_turn: bool = False,
 ) -> Tensor:
-    """around: what is done with a sublayer; without_residual: numbers of sublayers."""
+    """around: what is done with a sublayer; without_residual, without_norm: numbers of sublayers.
+    norms_in_turn: the first sublayer has norm1, whichever it is."""
     of_layer = sublayers(memory, causal, memory_mask, given)
-    for number in order:
+    for place, number in enumerate(order):
         sublayer, norm = of_layer[number]
+        if norms_in_turn:
+            norm = of_layer[place][1]
+        if number == without_norm:
+            norm = Tensor.clone
         x = norm(sublayer(x)) if number in without_residual else around(x, sublayer, norm)
     return x
 
@@ -121,6 +128,16 @@ LAYER = Exercise(
             lambda *case: layer(*case, around=lambda x, sublayer, norm: x + sublayer(x)),
             said("the normalisations are missing.", "정규화가 빠졌습니다."),
         ),
+        *(
+            Mistake(
+                lambda *case, number=number: layer(*case, without_norm=number),
+                said(
+                    f"the normalisation after the {english} is missing.",
+                    f"{korean} 뒤의 정규화가 빠졌습니다.",
+                ),
+            )
+            for number, (english, korean) in enumerate(zip(SUBLAYERS, KOREAN_SUBLAYERS, strict=True))
+        ),
         Mistake(
             one_norm,
             said(
@@ -138,15 +155,15 @@ LAYER = Exercise(
         Mistake(
             with_cross(lambda attention: lambda x, key, value, mask: attention(key, x, x, mask)),
             said(
-                "query and memory are exchanged: the target asks (query), the memory answers (key and value).",
-                "쿼리와 메모리가 바뀌었습니다. 번역문이 쿼리이고 메모리가 키와 밸류입니다.",
+                "query and memory are exchanged: x is the query, the memory is key and value.",
+                "쿼리와 메모리가 바뀌었습니다. x가 쿼리이고 메모리가 키와 밸류입니다.",
             ),
         ),
         Mistake(
             with_cross(lambda attention: lambda x, key, value, mask: attention(x, x, x, mask)),
             said(
-                "the second attention never reads the memory: it is its key and value.",
-                "두 번째 어텐션이 메모리를 읽지 않습니다. 메모리가 키와 밸류입니다.",
+                "the second attention never reads the memory: pass the memory as key and value.",
+                "두 번째 어텐션이 메모리를 읽지 않습니다. 메모리를 키와 밸류로 넘기세요.",
             ),
         ),
         Mistake(
@@ -177,19 +194,24 @@ LAYER = Exercise(
                 "두 마스크가 바뀌었습니다. `causal`은 셀프 어텐션의 것입니다.",
             ),
         ),
-        Mistake(
-            lambda *case: layer(*case, order=(1, 0, 2)),
-            said(
-                "the order is wrong: self-attention comes before the attention to the memory.",
-                "순서가 틀렸습니다. 셀프 어텐션이 메모리 어텐션보다 먼저입니다.",
-            ),
+        *(
+            Mistake(
+                lambda *case, order=order, turn=turn: layer(*case, order=order, norms_in_turn=turn),
+                said(
+                    "the order is wrong: self-attention, then the attention to the memory, then feed-forward.",
+                    "순서가 틀렸습니다. 셀프 어텐션, 메모리 어텐션, 피드포워드 순서입니다.",
+                ),
+            )
+            for order in ((1, 0, 2), (0, 2, 1), (2, 0, 1))
+            for turn in (False, True)
         ),
         *(
             Mistake(
-                lambda *case, order=order: layer(*case, order=order),
+                lambda *case, order=order, turn=turn: layer(*case, order=order, norms_in_turn=turn),
                 said(f"the {english} is missing.", f"{korean}이(가) 빠졌습니다."),
             )
             for english, korean, order in zip(SUBLAYERS, KOREAN_SUBLAYERS, ((1, 2), (0, 2), (0, 1)), strict=True)
+            for turn in (False, True)
         ),
     ],
 )

@@ -98,7 +98,7 @@ CAUSAL = Exercise(
         ),
         Mistake(
             lambda length: torch.ones(length, length).bool(),
-            said("nothing is hidden: the future must be.", "아무것도 가리지 않습니다. 미래를 가려야 합니다."),
+            said("nothing is hidden: hide the future.", "아무것도 가리지 않습니다. 미래를 가려야 합니다."),
         ),
     ],
 )

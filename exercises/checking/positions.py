@@ -63,6 +63,19 @@ TABLE = Exercise(
                 "지수가 논문의 절반입니다. i는 쌍의 번호이고 지수는 2i / d_model입니다.",
             ),
         ),
+        *(
+            Mistake(
+                sines(wrong),
+                said(
+                    "the dimension is doubled: an even dimension is already the paper's 2i.",
+                    "차원을 두 배로 했습니다. 짝수 차원의 번호가 이미 논문의 2i입니다.",
+                ),
+            )
+            for wrong in (
+                lambda pos, i, d_model: pos / 10000 ** (2 * i / d_model),
+                lambda pos, i, d_model: pos / 10000 ** (2 * (i - i % 2) / d_model),
+            )
+        ),
         Mistake(
             sines(lambda pos, i, d_model: pos * 10000 ** ((i - i % 2) / d_model)),
             said(

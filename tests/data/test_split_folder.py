@@ -161,7 +161,7 @@ def test_one_language_on_both_sides(corpus, tmp_path):
         ((), "--output is missing"),
         (("--output", "out"), "give either PAIRS"),
         (("a.tsv", "--target", "a.en", "--output", "out"), "give either PAIRS"),
-        (("a.de", "--output", "out", "LANGUAGES"), "must be a .tsv or .jsonl file"),
+        (("a.de", "--output", "out", "LANGUAGES"), "must hold both sides"),
         (
             ("a.tsv", "--output", "out"),
             "a.tsv: doesn't say its languages; give --source-language CODE --target-language",
@@ -177,7 +177,7 @@ def test_one_language_on_both_sides(corpus, tmp_path):
         (("a.tsv", "--document", "3", "--output", "out", "LANGUAGES"), "line 1: has only 2 columns"),
         (
             ("--source", "a.de", "--target", "a.txt", "--document", "1", "--output", "out", "LANGUAGES"),
-            "only lines of .tsv",
+            "only files with both sides",
         ),
         (
             ("none.tsv", "--output", "out", "--source-language", "a/b", "--target-language", "en"),

@@ -89,6 +89,13 @@ def test_a_wrong_answer_gets_its_hint(checking, name, words, changes) -> None:
     assert re.search("[가-힣]", checking.hint(name, answer, "ko"))
 
 
+@pytest.mark.parametrize("file", ["README.md", "README.ko.md"])
+def test_the_hint_in_the_manual_is_given(checking, file) -> None:
+    answer = function("attend", solution("attend").replace(" / math.sqrt(query.size(-1))", ""))
+    hints = [checking.hint("attend", answer, language) for language in ("en", "ko")]
+    assert "\n".join(hints) in (EXERCISES / file).read_text(encoding="utf-8")
+
+
 def test_every_hint_has_a_wrong_answer(checking) -> None:
     """No hint is there for a mistake that nobody makes."""
     for name, exercise in checking.EXERCISES.items():

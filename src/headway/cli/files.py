@@ -24,7 +24,7 @@ import typer
 from headway.data.compressed import is_plain, open_bytes
 from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, read_lines, read_pairs
 from headway.data.lines import Layout, Line, chunks, span_of_shard, with_pauses
-from headway.data.two_sided import NO_LANGUAGES
+from headway.data.two_sided import NO_LANGUAGES, Sides
 from headway.errors import UserError
 from headway.insight.terminal import draw_table
 from headway.storage.steps import step_folders
@@ -146,7 +146,9 @@ def check_input(path: Path, layout: Layout) -> None:
         problem = "is a folder" if path.is_dir() else "no such file"
         raise UserError(f"{path}: {problem}; give a text file, or - for standard input")
     if is_two_sided(path) and layout == Layout():
-        raise UserError(f"{path}: holds two sides; say where the source texts are: --column N, or --field NAME")
+        raise UserError(
+            f"{path}: holds two sides; say where the source texts are: --column N, or its name in JSON: --column NAME"
+        )
 
 
 def parallel_pairs(
@@ -156,11 +158,12 @@ def parallel_pairs(
     target_language: str | None = None,
     *,
     lenient: bool = False,
+    languages: Sides = NO_LANGUAGES,
 ) -> Iterator[Pair]:
     """The pairs of `read_pairs`, after notices of their layout. model: its languages tell the sides."""
     from headway.storage.model_directory import model_info
 
-    languages, targets = NO_LANGUAGES, [file for file in target if file is not None]
+    targets = [file for file in target if file is not None]
     if model is not None and any(map(is_two_sided, source)):
         info = model_info(model)
         languages = info["source_language"], target_language or info["target_language"]

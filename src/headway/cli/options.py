@@ -11,6 +11,7 @@ import typer
 from pydantic.fields import FieldInfo
 from typer import Argument, Option
 
+from headway.data.corpus import ANY_PAIRS
 from headway.data.lines import Layout
 from headway.decoding.options import ONLY_TORCH, DefaultOptions, Sampling
 from headway.errors import UserError
@@ -55,9 +56,12 @@ SEARCH: dict[str, Any] = {
 }
 """Types of the options for a search, by name. The default of each is None: the model's own."""
 Files = list[Path] | None
+Pairs = Annotated[
+    Files, Argument(metavar="[PAIRS]...", help=f"Files that hold both sides, or patterns of them: {ANY_PAIRS}.")
+]
 Model = Annotated[Path, Argument(metavar="MODEL", help="Model directory, or run directory (then its best model).")]
 NewModel = Annotated[Path, output("Model directory to make.", "MODEL")]
-Source = Annotated[Path, Option(help="Text, one sentence per line; or a .tsv or .jsonl file with both sides.")]
+Source = Annotated[Path, Option(help="Text, one sentence per line; or a file that holds both sides, such as .tsv.")]
 Translation = Annotated[Path | None, Option(help="Its translation, line for line.")]
 Reference = Annotated[Path | None, Option(help="The reference translation, line for line.")]
 Ensemble = Annotated[
@@ -182,12 +186,15 @@ Columns = Annotated[
         "--column",
         metavar="N",
         min=1,
-        help="Column of the source in .tsv files, then that of the target. Default: 1, 2.",
+        help="Column of the source in .tsv, .csv and .xlsx files, then that of the target. Default: 1, 2.",
     ),
 ]
 Document = Annotated[
     str | None,
-    Option(metavar="N|NAME", help="Keep documents whole; this column of .tsv, or field of .jsonl, names them."),
+    Option(
+        metavar="N|NAME",
+        help="Keep documents whole; this column or field names them, such as original (.xliff), reference (.po).",
+    ),
 ]
 
 
@@ -200,10 +207,11 @@ def columns_of(given: list[int] | None) -> tuple[int, int] | None:
     return given[0] - 1, given[1] - 1
 
 
-def document_layout(given: str | None) -> Layout | None:
-    """The place in a line that names its document, as `--document` gives it. Raises UserError."""
+def layout_of(given: str | None, option: str) -> Layout | None:
+    """The place in a line, as `--column` and `--document` give it: a number of a column, from 1, or the name of a field
+    of a JSON object. Raises UserError."""
     if given == "0":
-        raise UserError("--document 0: columns are counted from 1")
+        raise UserError(f"{option} 0: columns are counted from 1")
     if not given:
         return None
     return Layout(column=int(given)) if given.isdecimal() else Layout(field=given)

@@ -9,9 +9,9 @@ from typer import Argument, Option
 
 from headway.cli import options
 from headway.cli.files import input_lines, parallel_pairs, print_json, tell, write_as_they_arrive
-from headway.cli.options import Files, files
+from headway.cli.options import Files, Pairs, files
 from headway.data.check import check_corpus
-from headway.data.corpus import as_corpus
+from headway.data.corpus import ANY_PAIRS, as_corpus
 from headway.data.lines import Layout, Line
 from headway.data.noise import KINDS, perturbed
 from headway.errors import UserError
@@ -74,7 +74,7 @@ def parse_languages(languages: str) -> tuple[str, str]:
 
 
 def split(
-    pairs: Annotated[Files, Argument(metavar="[PAIRS]...", help=".tsv or .jsonl files, or patterns of them.")] = None,
+    pairs: Pairs = None,
     output: Annotated[Path | None, options.output("Folder to make.", "FOLDER")] = None,
     source: Annotated[Files, files("Text, one sentence per line.")] = None,
     target: Annotated[Files, files("Its translation, line for line, in as many files.")] = None,
@@ -101,7 +101,7 @@ def split(
     if output is None:
         raise UserError("--output is missing: the folder to make")
     if bool(pairs) == bool(source) or (pairs and target):
-        raise UserError("give either PAIRS, .tsv or .jsonl files, or --source with its --target")
+        raise UserError(f"give either PAIRS ({ANY_PAIRS}) or --source with its --target")
     columns = options.columns_of(column)
     corpus = replace(as_corpus(pairs or source or [], target or []), columns=columns)
     named = corpus.named_languages()
@@ -109,14 +109,17 @@ def split(
     if missing := [f"--{side}-language CODE" for side, code in languages.items() if not code]:
         raise UserError(f"{corpus.sources[0]}: doesn't say its languages; give {' '.join(missing)}, such as de")
     sides = languages["source"], languages["target"]
-    tell(split_corpus(corpus, output, sides, document=options.document_layout(document), tell=tell).summary())
+    tell(split_corpus(corpus, output, sides, document=options.layout_of(document, "--document"), tell=tell).summary())
 
 
 def check(
-    source: Annotated[list[Path], files("Text, or a .tsv or .jsonl file with both sides.")],
+    pairs: Pairs = None,
+    source: Annotated[Files, files("Text, one sentence per line.")] = None,
     target: Annotated[Files, files("Its translation, line for line.")] = None,
     valid_source: Annotated[Files, files("Text for validation or testing.")] = None,
     valid_target: Annotated[Files, files("The translation of the validation or test text.")] = None,
+    source_language: Annotated[str, Option(metavar="CODE", help="Language of the source, for files of several.")] = "",
+    target_language: Annotated[str, Option(metavar="CODE", help="Language of the target, likewise.")] = "",
     as_json: options.JsonOutput = False,
 ) -> None:
     """Find lines that look wrong in a parallel corpus.
@@ -125,15 +128,21 @@ def check(
 
     \b
     headway check --source train.de --target train.en
+    headway check app.po
     headway check --source train.de --target train.en --valid-source test.de --valid-target test.en
     """
     if valid_target and not valid_source:
         raise UserError("--valid-target needs its --valid-source")
-    pairs = list(parallel_pairs(source, target or [], lenient=True))
-    held_out = parallel_pairs(valid_source, valid_target or [], lenient=True) if valid_source else ()
-    if not pairs:
-        raise UserError(f"{source[0]}: is empty")
-    found = check_corpus(pairs, held_out)
+    if bool(pairs) == bool(source) or (pairs and target):
+        raise UserError(f"give either PAIRS ({ANY_PAIRS}) or --source with its --target")
+    given, languages = pairs or source or [], (source_language, target_language)
+    read = list(parallel_pairs(given, target or [], lenient=True, languages=languages))
+    held_out = ()
+    if valid_source:
+        held_out = parallel_pairs(valid_source, valid_target or [], lenient=True, languages=languages)
+    if not read:
+        raise UserError(f"{given[0]}: is empty, or has no pairs")
+    found = check_corpus(read, held_out)
     if as_json:
         print_json(asdict(found))
         return

@@ -38,7 +38,7 @@ def train(
     arguments: Annotated[list[str] | None, Argument(metavar="[RECIPE | PAIRS...] [key.path=value]...")] = None,
     output: Annotated[Path | None, options.output("Run directory. Default: runs/RECIPE, or runs/PAIRS.", "RUN")] = None,
     source: Annotated[Files, files("Training text, one sentence per line, also .gz, .xz, .zst.")] = None,
-    target: Annotated[Files, files("Its translation, line for line; none if --source is .tsv or .jsonl.")] = None,
+    target: Annotated[Files, files("Its translation, line for line; none if --source holds both sides.")] = None,
     valid_source: Annotated[Files, files("Validation text. Default: set apart, as by `headway split`.")] = None,
     valid_target: Annotated[Files, files("The translation of the validation text.")] = None,
     column: options.Columns = None,
@@ -69,15 +69,16 @@ def train(
 ) -> Path:
     """Train a model on your own text, or by a recipe.
 
-    PAIRS is a .tsv or .jsonl file with a sentence and its translation on each line; --source and --target are two files
-    of text. headway sets parts for validation and testing apart, chooses a recipe that fits the text and the minutes,
-    trains, and measures the model. A key.path=value is kept as it is given.
+    PAIRS is a file that holds sentences and their translations: .tsv, .jsonl, .csv, .xlsx, .po, .mo, .tmx or .xliff;
+    --source and --target are two files of text. headway sets parts for validation and testing apart, chooses a recipe
+    that fits the text and the minutes, trains, and measures the model. A key.path=value is kept as it is given.
 
     RECIPE is a YAML file, or the name of a recipe that comes with headway. Such a recipe reads its text from data/
     in the current folder, where `headway data` puts it.
 
     \b
     headway train pairs.tsv data.source_language=de data.target_language=en
+    headway train memory.tmx data.source_language=de data.target_language=en
     headway train --source text.de --target text.en --output runs/mine --minutes 60 --fast
     headway train --list
     headway train multi30k-de-en
@@ -182,7 +183,7 @@ def _request(
         raise UserError("--minutes and --fast choose how long to train; leave out training.max_steps and other limits")
     if any(one.startswith("data.prepared=") for one in overrides):
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
-    layout = {"columns": options.columns_of(column), "document": options.document_layout(document)}
+    layout = {"columns": options.columns_of(column), "document": options.layout_of(document, "--document")}
     return RunRequest(**texts, **layout, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
 
 

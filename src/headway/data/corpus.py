@@ -1,5 +1,6 @@
 r"""Reads lines of text files, and pairs of sentences of parallel files: line i of the source belongs to line i of the
-target, or one file holds both sides (.tsv or .jsonl, `data.two_sided`).
+target, or one file holds both sides: .tsv or .jsonl (`data.two_sided`), a table (`data.tables`) or a translators' file
+(`data.memories`). Rows of a table and pairs of a translators' file are read as lines of .tsv and .jsonl.
 
 Lines end at "\n" only, so that U+2028, U+0085 or "\r" inside a line never shift the pairing; a final "\r" and a byte
 order mark are not text. All files are read as streams. Pairs are read in chunks of lines, as bytes: the reading process
@@ -8,22 +9,28 @@ does little work, and others can decode the lines and do the rest. The text alon
 
 import glob
 import io
+import json
 import os
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
 from typing import IO
 
 from headway.data.compressed import LOW, damages, fault_of_line, is_plain, open_text, plain_name, raw_lines
-from headway.data.two_sided import HEAD, NO_LANGUAGES, Form, Sides, form_of
+from headway.data.memories import languages_of, read_entries
+from headway.data.tables import read_rows
+from headway.data.two_sided import HEAD, MEMORIES, NO_LANGUAGES, TABLES, Form, Sides, form_of
 from headway.errors import UserError
 from headway.languages import is_suffix_of_language
 from headway.text.characters import is_blank
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-TWO_SIDED = (".tsv", ".jsonl")
+TWO_SIDED = (".tsv", ".jsonl", *TABLES, *MEMORIES)
+ANY_PAIRS = ", ".join(TWO_SIDED)
+"""Files that hold both sides, in messages and help."""
 LINES = 2**14
 """Most lines of a chunk. A line of a pipe is a chunk of its own."""
 BYTES = 2**23
@@ -50,13 +57,13 @@ class CorpusFiles:
 
     sources: Sequence[Path]
     targets: Sequence[Path]
-    """The translations, a file for each source file. Empty if the sources are .tsv and .jsonl files."""
+    """The translations, a file for each source file. Empty if the sources hold both sides."""
     languages: Sides = NO_LANGUAGES
     """Codes of source and target, as far as they are known: columns or keys may be named after them."""
     swapped: bool = False
     """Whether source and target of files with both sides change places."""
     columns: tuple[int, int] | None = None
-    """The columns of source and target in .tsv files, from 0, if they are chosen."""
+    """The columns of source and target in .tsv files and tables, from 0, if they are chosen."""
 
     def pairs(self, *, lenient: bool = False) -> Iterator[Pair]:
         """The pairs of the corpus, blank ones included; `lenient` as in `read_lines`. Raises UserError."""
@@ -72,14 +79,24 @@ class CorpusFiles:
         """The languages by suffixes of the first files, or by their first row or keys. Raises UserError."""
         if self.targets:
             return suffix_of_language(self.sources[0]), suffix_of_language(self.targets[0])
+        if self.sources[0].is_file() and is_memory(self.sources[0]):
+            return languages_of(self.sources[0])
         return next((form.languages for _, form in self._forms()), NO_LANGUAGES)
 
     def _forms(self) -> Iterator[tuple[Path, Form]]:
         """The layout of each file with both sides; none for pipes, which can be read only once."""
         for file in self.sources:
             if is_two_sided(file) and file.is_file() and not self.swapped:  # the other direction has the notices
-                with closing(read_lines(file, lenient=True)) as lines:
-                    yield file, form_of(list(islice(lines, HEAD)), file, self.languages, self.columns)
+                left_out = Counter[str]()
+                with open_text(file) as stream, closing(_lines(stream, file, self.languages, left_out)) as lines:
+                    head = _decoded(b"".join(islice(lines, HEAD)), file, 1, lenient=True)
+                    form = form_of(head, file, self.languages, self.columns)
+                    for _ in lines if is_memory(file) else ():  # counts what is left out
+                        pass
+                if left_out:
+                    reasons = ", ".join(f"{reason} {count:,}" for reason, count in left_out.items())
+                    form = replace(form, notices=(*form.notices, f"entries left out: {reasons}"))
+                yield file, form
 
 
 @dataclass(frozen=True)
@@ -102,25 +119,34 @@ class Chunk:
 
     def pairs(self) -> Iterator[Pair]:
         """The pairs, blank ones included. Raises UserError."""
-        for line, (source, target) in enumerate(self.texts(), start=self.first):
+        for line, (source, target) in self.numbered_texts():
             yield Pair(source, target, self.source_file, line, self.target_file)
 
-    def source_lines(self) -> list[str]:
-        """The lines of the source file. Raises UserError."""
-        return _decoded(self.source, self.source_file, self.first, self.lenient)
+    def source_lines(self) -> list[tuple[int, str]]:
+        """The lines of the source file and their numbers. Raises UserError."""
+        lines = _decoded(self.source, self.source_file, self.first, self.lenient)
+        if self.form is None or not self.form.numbered:
+            return list(enumerate(lines, start=self.first))
+        parts = (line.partition("\t") for line in lines)
+        return [(int(number), line) for number, _, line in parts]
 
-    def texts(self) -> Iterator[Sides]:
-        """The source and target of each pair. Raises UserError."""
+    def numbered_texts(self) -> Iterator[tuple[int, Sides]]:
+        """The source and target of each pair, and its line. Raises UserError."""
         sources = self.source_lines()
         if self.target_file is not None:
-            yield from zip(sources, _decoded(self.target, self.target_file, self.first, self.lenient), strict=True)
+            targets = _decoded(self.target, self.target_file, self.first, self.lenient)
+            yield from ((line, (source, target)) for (line, source), target in zip(sources, targets, strict=True))
             return
         assert self.form is not None
-        for number, line in enumerate(sources, start=self.first):
+        for number, line in sources:
             sides = ("", "") if is_blank(line) else self.form.split(line)
             if isinstance(sides, str):
                 raise UserError(f"{self.source_file}, line {number}: {sides}")
-            yield sides
+            yield number, sides
+
+    def texts(self) -> Iterator[Sides]:
+        """The source and target of each pair. Raises UserError."""
+        return (sides for _, sides in self.numbered_texts())
 
 
 def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
@@ -166,9 +192,9 @@ def read_pairs(
     lenient: bool = False,
     languages: Sides = NO_LANGUAGES,
 ) -> Iterator[Pair]:
-    """The pairs of parallel files, in order, blank ones included. Without target files, the sources are .tsv and .jsonl
-    files, whose columns or keys may be named after the `languages` of source and target. Raises UserError if they don't
-    match; `lenient` as in `read_lines`."""
+    """The pairs of parallel files, in order, blank ones included. Without target files, the sources hold both
+    sides, and their columns or keys may be named after the `languages` of source and target. Raises UserError if they
+    don't match; `lenient` as in `read_lines`."""
     return CorpusFiles(source_files, target_files, languages).pairs(lenient=lenient)
 
 
@@ -196,7 +222,7 @@ def _chunks_of(
     most = LINES if plain and (target_file is None or is_plain(target_file)) else 1
     with ExitStack() as files:
         stream = files.enter_context(open_text(source_file))
-        sources, form, first = _lines(stream, source_file), None, 1
+        sources, form, first = _lines(stream, source_file, corpus.languages), None, 1
         if target_file is None:
             head = list(islice(sources, HEAD))
             texts = _decoded(b"".join(head), source_file, 1, lenient=True)
@@ -238,11 +264,25 @@ def _chunks_of(
                 )
 
 
-def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
-    """The raw lines. A file with nothing but a byte order mark has none."""
-    lines = raw_lines(stream, str(file))
-    first = next(lines, BYTE_ORDER_MARK)
-    return lines if first == BYTE_ORDER_MARK else chain([first], lines)
+def _lines(
+    stream: IO[bytes], file: Path, languages: Sides = NO_LANGUAGES, left_out: Counter[str] | None = None
+) -> Generator[bytes]:
+    """The raw lines. A table or a translators' file has one for each row or pair: its number, a TAB, and the row as in
+    a .tsv file or the pair as in a .jsonl file. languages, left_out: as in `read_entries`."""
+    kind = _kind(file)
+    if kind in TABLES:
+        for number, cells in read_rows(stream, decode_lines(stream, str(file)), file):
+            yield "\t".join([str(number), *cells]).encode() + b"\n"
+    elif is_memory(file):
+        for entry in read_entries(stream, file, languages, Counter() if left_out is None else left_out):
+            fields = {**entry.documents, "source": entry.source, "target": entry.target}
+            yield f"{entry.line}\t{json.dumps(fields)}\n".encode()
+    else:
+        lines = raw_lines(stream, str(file))
+        first = next(lines, BYTE_ORDER_MARK)
+        if first != BYTE_ORDER_MARK:  # a file with nothing else has no lines
+            yield first
+        yield from lines
 
 
 def _decoded(text: bytes, file: Path, first: int, lenient: bool) -> list[str]:
@@ -269,8 +309,7 @@ def check_files(source_files: Sequence[Path], target_files: Sequence[Path]) -> N
             raise UserError(f"{file}: holds both sides; give it as the source alone")
         if not target_files and not is_two_sided(file):
             raise UserError(
-                f"{file}: without a file of translations it must be a .tsv or .jsonl file, which holds both sides; "
-                "target is missing"
+                f"{file}: without a file of translations it must hold both sides ({ANY_PAIRS}); target is missing"
             )
     if target_files and len(source_files) != len(target_files):
         raise UserError(
@@ -291,7 +330,16 @@ def same_text(pairs: Iterable[Pair]) -> bool:
 
 def is_two_sided(path: Path) -> bool:
     """Whether the file holds both sides, by its suffix before that of a compression."""
-    return plain_name(path).suffix.lower() in TWO_SIDED
+    return _kind(path) in TWO_SIDED
+
+
+def is_memory(path: Path) -> bool:
+    """Whether it is a translators' file, by its suffix."""
+    return _kind(path) in MEMORIES
+
+
+def _kind(path: Path) -> str:
+    return plain_name(path).suffix.lower()
 
 
 def suffix_of_language(path: Path) -> str:

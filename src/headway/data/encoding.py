@@ -160,7 +160,7 @@ class ChunkEncoder:
         """Filters the pairs. Raises UserError for a fault in the text."""
         prefix, tests = self._corpora[chunk.corpus]
         passed, dropped = dict[int, tuple[str, str]](), dict[int, str]()
-        for line, (source, target) in enumerate(chunk.texts(), start=chunk.first):
+        for line, (source, target) in chunk.numbered_texts():
             if reason := rejection_reason(source, target, self._settings.max_length, tests):
                 dropped[line] = reason
             else:

@@ -65,10 +65,11 @@ DuplicateOf = Literal["pair", "source", "target"]
 
 class ParallelFiles(Section):
     source: Files
-    """One text file, or a list; .gz, .xz and .zst work too. A .tsv or .jsonl file holds both sides. A pattern such as
-    `part-*.de.gz` stands for all matching files, in sorted order."""
+    """One text file, or a list; .gz, .xz and .zst work too. A .tsv, .jsonl, .csv, .xlsx, .po, .mo,
+    .tmx or .xliff file holds both sides. A pattern such as `part-*.de.gz` stands for all matching files, in sorted
+    order."""
     target: OptionalFiles = []
-    """The translations, line for line, in as many files or patterns. Leave it out for .tsv and .jsonl."""
+    """The translations, line for line, in as many files or patterns. Leave it out for files that hold both sides."""
     tag: LanguageName = ""
     """The target language of this corpus, such as `ko`, for a model with several target languages. Its source texts
     then begin with `>>ko<<`, and so must every text to be translated into that language."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from headway.corpora import SPLITS
 from headway.data.compressed import unchanged
-from headway.data.corpus import CorpusFiles, check_files, read_chunks
+from headway.data.corpus import CorpusFiles, check_files, is_memory, read_chunks
 from headway.data.encoding import BLANK, hash_of
 from headway.data.filters import is_copy
 from headway.data.lines import Layout
@@ -175,9 +175,11 @@ class Splitter:
             documents: Iterable[str] = repeat("")
             if self._document is not None:
                 layout = replace(self._document, quoted=chunk.form is not None and chunk.form.quoted)
-                lines = list(layout.lines(chunk.source_lines(), chunk.first))
+                numbers, texts = zip(*chunk.source_lines(), strict=True)
+                lines = list(layout.lines(texts))
                 if fault := next((line for line in lines if line.fault), None):
-                    raise UserError(f"{chunk.source_file}, line {fault.number}: {fault.fault}")
+                    reason = f"names no {layout.field}" if is_memory(chunk.source_file) else fault.fault
+                    raise UserError(f"{chunk.source_file}, line {numbers[fault.number - 1]}: {reason}")
                 documents = [line.text.strip() for line in lines]
             for pair, document in zip(chunk.texts(), documents, strict=False):
                 key = compared(pair[0])
@@ -256,7 +258,7 @@ def split_corpus(
     files = [file for one in (corpus, *held_out) for file in (*one.sources, *one.targets)]
     check_files(corpus.sources, corpus.targets)
     if document is not None and corpus.targets:
-        raise UserError(f"{corpus.sources[0]}: only lines of .tsv and .jsonl files can name their documents")
+        raise UserError(f"{corpus.sources[0]}: only files with both sides can name their documents")
     for file in files:
         if not file.is_file():
             raise UserError(f"{file}: {'is no file, which can be read again' if file.exists() else 'no such file'}")

@@ -17,6 +17,10 @@ from headway.errors import UserError
 from headway.languages import code_of_name, is_language, read_code
 from headway.text.characters import HALF_PAIR, is_blank, is_unicode, visible
 
+TABLES = (".csv", ".xlsx")
+MARKED_UP = (".tmx", ".xliff", ".xlf")
+MEMORIES = (".po", ".mo", *MARKED_UP)
+"""Kinds of tables and of translators' files, which are read as lines."""
 HEAD = 1000
 """Lines that are read to find the layout."""
 ROWS_ALL_QUOTED = 10
@@ -55,6 +59,8 @@ class Form:
     """Whether they are within `translation`."""
     languages: Sides = NO_LANGUAGES
     notices: tuple[str, ...] = ()
+    numbered: bool = False
+    """Whether each line begins with the number that it has in a file of another kind, which it was made from."""
 
     def swapped(self) -> Self:
         return replace(self, places=self.places[::-1], keys=self.keys[::-1])
@@ -95,21 +101,27 @@ class Form:
 def form_of(head: Sequence[str], file: Path, languages: Sides, columns: tuple[int, int] | None = None) -> Form:
     """The layout of a file that begins with these lines. languages: codes of source and target, as far as known.
     columns: their columns in a .tsv file, from 0, as far as chosen. Raises UserError."""
-    if plain_name(file).suffix.lower() == ".tsv":
+    kind = plain_name(file).suffix.lower()
+    if kind in TABLES:
+        rows = [row.partition("\t")[2] for row in head]
+        return replace(form_of_table(rows, languages, columns, may_be_quoted=False), numbered=True)
+    if kind == ".tsv":
         return form_of_table(head, languages, columns)
     if columns is not None:
-        raise UserError(f"{file}: has no columns; they are chosen for .tsv files alone")
-    return _form_of_objects(head, file, languages)
+        raise UserError(f"{file}: has no columns; they are chosen for .tsv files and tables alone")
+    return Form(is_tsv=False, numbered=True) if kind in MEMORIES else _form_of_objects(head, file, languages)
 
 
-def form_of_table(head: Sequence[str], languages: Sides, chosen: tuple[int, int] | None = None) -> Form:
+def form_of_table(
+    head: Sequence[str], languages: Sides, chosen: tuple[int, int] | None = None, *, may_be_quoted: bool = True
+) -> Form:
     """The layout of a file with columns that begins with these lines. languages, chosen: as in `form_of`."""
     rows = [line for line in head if not is_blank(line)]
     if not rows:
         return Form(is_tsv=True)
-    names = fields_of(rows[0]) or []
+    names = (fields_of(rows[0]) if may_be_quoted else rows[0].split("\t")) or []
     places = _named_columns(names, languages) if not is_blank(head[0]) else None
-    quoted = _is_quoted(rows, named=places is not None)
+    quoted = may_be_quoted and _is_quoted(rows, named=places is not None)
     notices, named = [], NO_LANGUAGES
     if places is not None:
         sides = names[places[0]], names[places[1]]

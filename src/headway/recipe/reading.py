@@ -16,7 +16,8 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from headway.data.corpus import suffix_of_language
+from headway.data.corpus import is_memory, suffix_of_language
+from headway.data.memories import languages_of
 from headway.data.options import DataSection, listed
 from headway.errors import UserError
 from headway.languages import read_code
@@ -183,6 +184,8 @@ def _languages(data: DataSection) -> dict[str, str]:
     first = (data.train or data.corpora)[0]
     files: list[Path] = [*first.source[:1], *first.target[:1]]
     suffixes = dict(zip(given, map(suffix_of_language, files), strict=False))
+    if not all(given.values()) and is_memory(files[0]) and files[0].is_file():
+        suffixes = dict(zip(given, languages_of(files[0], (given["source"], given["target"])), strict=True))
     found = {side: language or suffixes.get(side, "") for side, language in given.items()}
     same = read_code(found["source"]) == read_code(found["target"])
     if unclear := [side for side, language in given.items() if not language and (same or not found[side])]:
