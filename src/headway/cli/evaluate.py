@@ -97,8 +97,9 @@ def evaluate(
     typer.echo(f"chrF {scores.chrf:.2f}  {scores.chrf_signature}")
     typer.echo(f"TER  {scores.ter:.2f}  {scores.ter_signature}")
     if numbers["lines"]:
-        shown = f"{numbers['wrong']:,} of {numbers['lines']:,} lines with numbers, references {numbers['references']:,}"
-        typer.echo(f"wrong numbers: {shown}")
+        typer.echo(
+            "wrong numbers: {wrong:,} of {lines:,} lines with numbers; references {references:,}".format(**numbers)
+        )
     for one in measured:
         typer.echo(f"{one.metric} {shown_score(one.metric, one.score)}")
     for one in comparisons:
@@ -214,17 +215,18 @@ class TestSet:
         return self.tokenize or tokenization_for(info, self.target_language)
 
     def wrong_numbers(self, translations: Sequence[str], info: ModelInfo) -> dict[str, int]:
-        """Lines with a number in the source, and how many translations and references lack or invent one."""
+        """The lines whose source has numbers, and in how many the translation and the reference have other ones."""
         from headway.text.numbers import check_numbers
 
-        bodies = [info.source_tokenizer.split_tag(one)[1] for one in self.sources]
-        places = [place for place, body in enumerate(bodies) if any(map(str.isdecimal, body))]
-        languages = info.source_language, self.target_language or info.target_language
-
-        def wrong(texts: Sequence[str]) -> int:
-            return sum(check_numbers(bodies[place], texts[place], languages).wrong > 0 for place in places)
-
-        return {"lines": len(places), "wrong": wrong(translations), "references": wrong(self.references)}
+        lines, wrong, references = 0, 0, 0
+        for source, translation, reference in zip(self.sources, translations, self.references, strict=True):
+            tag, body = info.source_tokenizer.split_tag(source)
+            languages = info.source_language, tag.strip("<>") or self.target_language or info.target_language
+            if any(map(str.isdecimal, body)):
+                lines += 1
+                wrong += bool(check_numbers(body, translation, languages))
+                references += bool(check_numbers(body, reference, languages))
+        return {"lines": lines, "wrong": wrong, "references": references}
 
     def measured(self, translations: Sequence[str]) -> list[Measured]:
         return [metric.measure(self.sources, translations, self.references) for metric in self.metrics]

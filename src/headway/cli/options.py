@@ -29,14 +29,9 @@ def files(help: str) -> Any:
 
 def _default_option(field: FieldInfo) -> Any:
     """The type of the command-line option for one of `DefaultOptions`, with its help and its least value."""
-    if field.annotation is bool:
-        return Annotated[bool | None, Option(help=_help(field))]
     least = next((one.ge for one in field.metadata if hasattr(one, "ge")), None)
-    return Annotated[field.annotation | None, Option(min=least, help=_help(field))]
-
-
-def _help(field: FieldInfo) -> str:
-    return f"{' '.join((field.description or '').split())} Default: the model's own."
+    help = f"{' '.join((field.description or '').split())} Default: the model's own."
+    return Annotated[field.annotation | None, Option(min=least, help=help)]
 
 
 SEARCH: dict[str, Any] = {

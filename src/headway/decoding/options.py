@@ -53,8 +53,6 @@ class DefaultOptions(BaseModel):
     """Maximum number of tokens in a translation; without it twice the number of source tokens plus 50."""
     no_repeat_ngram: int = search_option(0, "n-grams without repetition", EVERY, PORTED, "no_repeat_ngram_size", ge=0)
     """No sequence of this many tokens occurs twice in a translation; 0 turns it off."""
-    check_numbers: bool = search_option(False, "a check of numbers")
-    """Search again, with torch, for translations that lack numbers of their source, and demand these."""
 
 
 @raises_user_error
@@ -111,7 +109,6 @@ ABILITIES = {
     "prefix": Ability("a prefix"),
     "score": Ability("scores of given translations"),
     "glossary": Ability("a glossary", TORCH),
-    "numbers": Ability("a second search for numbers", TORCH),
     "ensemble": Ability("an ensemble", TORCH),
     "inspect": Ability("a look inside a model", TORCH),
 }

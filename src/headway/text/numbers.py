@@ -2,79 +2,67 @@
 
 Numbers are digits of any script. Marks between them group thousands (`244,890`, `244.890`, `244 890`) or begin
 decimals. Where both are possible (`1.234`), a number has both readings, because texts of every language have both. Two
-numbers are the same if they share a reading. Zeros before a number and at the end of decimals don't count. Digits with
-other marks are several numbers, such as the three of `12.05.2020` and `1.2.3`. `3 million` and 300만 are one number
-each. A number may be a word on the other side: `2 men`, `zwei Männer`; `05`, `Mai`; `1st`, `erste`. For languages that
-`WORDS` lacks, numbers up to 12 aren't judged.
+numbers are the same if they share a reading. Digits with other marks are several numbers, such as the three of
+`12.05.2020` and `1.2.3`, and those between letters none (`HEX2DEC`); `3 million` and 300만 are one each. A number may be a word on the other side: `2 men`, `zwei
+Männer`; `05`, `Mai`; `15분`, `fifteen minutes`.
 
-Placeholders, markup, code and addresses are left out (`headway.text.protected`).
+A false mark is worse than none, so what good translations do is not marked: numbers up to 12 that only the translation
+has (2차, `secondary`), and numbers that are left out in a language without an entry in `WORDS`. Placeholders, markup, code
+and addresses (`headway.text.protected`) are left out.
 """
 
-from __future__ import annotations
-
+import itertools
 import re
+import unicodedata
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+from typing import NamedTuple
 
 from headway.languages import read_code
-from headway.text.protected import split_protected
+from headway.text.protected import Atom, split_protected
 
 WORDS = {
-    "de": "null|keine? ein(e[nmrs]?)?|erst\\w* zwei\\w*|beide\\w* drei|dritt\\w* vier\\w* fünf\\w* sechs\\w* sieb\\w* "
-    "acht\\w* neun\\w* zehn\\w* elf\\w* zwölf\\w*",
-    "en": "zero|no one|an?|once|first|single two|twice|second|both|pair|couple three|third four|fourth five|fifth "
-    "six|sixth seven|seventh eight|eighth nine|ninth ten|tenth eleven|eleventh twelve|twelfth",
-    "fr": "zéro|aucune? une?|premi\\w+ deux|deuxième|seconde? trois\\w* quatr\\w* cinq\\w* six\\w* sept\\w* huit\\w* "
-    "neuf|neuvième dix|dixième onz\\w+ douz\\w+",
-    "ko": "영 한|하나|첫|단일 두|둘|양쪽 세|셋 네|넷 다섯 여섯 일곱 여덟 아홉 열 열한 열두",
+    "de": r"null|kein\w* ein(e[nmrs]?)?|erst\w*|Jan\w* zwei\w*|beide\w*|Feb\w* drei\w*|dritt\w*|März|Mrz vier\w*|Apr\w* "
+    r"fünf\w*|Mai sechs\w*|Juni? sieb\w*|Juli? acht\w*|Aug\w* neun\w*|Sep\w* zehn\w*|Okt\w* elf\w*|Nov\w* zwölf\w*|Dez\w* "
+    r"\w*(zehn|[zß]ig|hundert|tausend|milli|dutzend|viertel|dreißig|hälfte|halb)\w*",
+    "en": r"zero|no one|an?|once|first|single|primary|Jan\w* two|II|twice|second\w*|both|pair|couple|double|Feb\w* "
+    r"three|III|third|triple|Mar|March four\w*|quad\w*|Apr\w* five|fifth|May six\w*|June? seven\w*|July? eight\w*|Aug\w* "
+    r"nin\w*|Sep\w* ten\w*|deci\w*|Oct\w* eleven\w*|Nov\w* twel\w*|dozen|Dec\w* "
+    r"(thir|four|fif|six|seven|eigh|nine)teen\w*|(twen|thir|for|fif|six|seven|eigh|nine)t(y|ie)\w*|dozens?|half|hex\w*|"
+    r"(\w*[^w]-?)?(hundred|thousand|million|billion)\w*|cent\w*|full",
+    "fr": r"zéro|aucun\w* une?|premi\w+|janv\w* deux|deuxième|second\w*|févr\w* trois\w*|tiers|mars quat\w*|avr\w* "
+    r"cinq\w*|mai six\w*|juin sept|septième|juil\w* huit\w*|août neu\w*|sept\w* dix|dixième|oct\w* onz\w+|nov\w* "
+    r"douz\w+|déc\w* (treiz|quator|quinz|seiz|dix-|vingt|trent|quarant|cinquant|soixant|cent|mill|demi|moitié)\w*",
+    "ko": "영 한|하나|첫|단일 두|둘|양쪽 세|셋 네|넷 다섯 여섯 일곱 여덟 아홉 열 열한 열두 "
+    "(열|스물|스무|서른|마흔|쉰|예순|일흔|여든|아흔)[가-힣]{,2}|[이삼사오육칠팔구십백천만억]*[십백천만억]|반",
 }
-"""Patterns of words for 0 to 12, cardinal and ordinal."""
-MOST_IN_WORDS, NEARBY = 12, 20
-MONTHS = {
-    "de": "Jan\\w* Feb\\w* März|Mrz Apr\\w* Mai Juni? Juli? Aug\\w* Sep\\w* Okt\\w* Nov\\w* Dez\\w*",
-    "en": "Jan\\w* Feb\\w* Mar|March Apr\\w* May June? July? Aug\\w* Sep\\w* Oct\\w* Nov\\w* Dec\\w*",
-    "fr": "janv\\w* févr\\w* mars avr\\w* mai juin juil\\w* août sept\\w* oct\\w* nov\\w* déc\\w*",
-}
+"""Patterns of words for 0 to 12, cardinal, ordinal and months, and of those for some number above."""
 SCALES = {
-    "de": {"tausend": 3, "million(?:en)?|mio": 6, "milliarden?|mrd": 9, "billion(?:en)?": 12},
-    "en": {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12},
-    "fr": {"mille": 3, "millions?": 6, "milliards?": 9, "billions?": 12},
-    "ko": {"백만": 6, "천만": 7, "백": 2, "천": 3, "만": 4, "억": 8, "조": 12},
+    "de": r"[ -](?:(?P<p3>tausend)|(?P<p6>million(en)?|mio)|(?P<p9>milliarden?|mrd)|(?P<p12>billion(en)?))\b",
+    "en": r"[ -](?:(?P<p2>hundred)|(?P<p3>thousand)|(?P<p6>million)|(?P<p9>billion)|(?P<p12>trillion))\b",
+    "fr": r"[ -](?:(?P<p3>mille)|(?P<p6>millions?)|(?P<p9>milliards?)|(?P<p12>billions?))\b",
+    "ko": r"(?:(?P<p6>백만)|(?P<p7>천만)|(?P<p2>백)|(?P<p3>천)|(?P<p4>만)|(?P<p8>억)|(?P<p12>조))(?!\d)",
 }
-"""Patterns of words that multiply the number before them by a power of ten."""
-DECIMAL_COMMA = frozenset(
-    """af az be bg bs ca cs da de el es et eu fi fr gl hr hu hy id is it ka kk ky lt lv mk nb nl nn pl pt ro ru sk sl sq
-    sr sv tr uk uz vi""".split()  # noqa: SIM905
-)
-"""Languages with a comma before decimals, by CLDR."""
-_COUNTERS = "(?:번째?|개|가지|명|배|줄)?[가-힣]?"
+"""Words that multiply the number before them by a power of ten, which the group's name has."""
+MOST_IN_WORDS = 12
+_COUNTERS = "(?:번째?|개|가지|명|배|줄|살|시|차)?[가-힣]?"
 """What follows a Korean number in the same word: a counter and a particle."""
 _SPACES = "'’\u00a0\u202f "
 _RUN = re.compile(
     rf"(?<![\d.,])[1-9]\d{{,2}}([{_SPACES}])\d{{3}}(?:\1\d{{3}})*(?!\d|[{_SPACES}]\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*"
 )
 _GROUPED = re.compile(rf"([1-9]\d{{,2}}([.,{_SPACES}])\d{{3}}(?:\2\d{{3}})*)(?:(?!\2)[.,](\d+))?")
+_IN_NAME = re.compile(r"(?<=[A-Za-z])\d+(?=[A-Za-z])")
 _WITH_DECIMALS = re.compile(r"(\d+)[.,](\d+)")
-_AFTER_NAME = re.compile(r"(?:\b[A-Z]\w*|\bv|[Vv]ersion)[ \-]?\Z")
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(NamedTuple):
     """A number in a text."""
 
     text: str
     values: frozenset[Decimal]
     """Its readings."""
-    before: str = ""
-    """Some of the text before it."""
-    after: str = ""
-    """The character after it."""
-
-    @property
-    def is_whole_word(self) -> bool:
-        """Whether it is no part of a name such as H264."""
-        return not (self.before[-1:].isalpha() and self.before[-1:].isascii()) and not self.after.isalnum()
 
 
 @dataclass(frozen=True)
@@ -83,49 +71,41 @@ class NumberCheck:
 
     missing: tuple[str, ...] = ()
     invented: tuple[str, ...] = ()
-    wanted: tuple[tuple[str, bool], ...] = ()
-    """The numbers that the translation should have, as it has them, or else as its language writes them; and whether
-    they follow another character without a space."""
 
-    @property
-    def wrong(self) -> int:
-        return len(self.missing) + len(self.invented)
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.invented)
 
     def to_dict(self) -> dict[str, list[str]]:
         return {"missing": [*self.missing], "invented": [*self.invented]}
 
 
-GOOD = NumberCheck()
-
-
 def check_numbers(source: str, translation: str, languages: tuple[str, str]) -> NumberCheck:
     """Compares the numbers of both sides, each as often as it occurs. languages: their codes."""
     if not any(map(str.isdecimal, source + translation)):
-        return GOOD
+        return NumberCheck()
     ours, theirs = (read_code(one).language for one in languages)
-    known = ours in WORDS and theirs in WORDS
-    texts = [" ".join(one for one in split_protected(text) if isinstance(one, str)) for text in (source, translation)]
-    numbers, left = (numbers_of(text, code if known else "") for text, code in zip(texts, (ours, theirs), strict=True))
-    found: dict[int, Number] = {}
-    for same in (lambda one, other: one.text == other.text, lambda one, other: one.values & other.values):
-        for place, number in enumerate(numbers):
-            partner = None if place in found else next((one for one in left if same(number, one)), None)
-            if partner is not None:
-                found[place] = partner
-                left.remove(partner)
-    missing, wanted = list[str](), list[tuple[str, bool]]()
-    for place, number in enumerate(numbers):
-        one, text = number, written(number, ours, theirs)
-        if place in found:
-            one, text = found[place], found[place].text
-        elif _has_word(texts[1], theirs, number):
-            continue
+    (text, code), (other_text, other_code) = _parts(source), _parts(translation)
+    missing, invented = list[Number](), numbers_of(other_text, theirs)
+    for number in numbers_of(text, ours):
+        same = next((one for one in invented if one.values & number.values), None)
+        if same is None:
+            missing.append(number)
         else:
-            missing.append(number.text)
-        if one.is_whole_word and text[-1].isdecimal():
-            wanted.append((text, bool(one.before[-1:].strip())))
-    invented = [one.text for one in left if not _has_word(texts[0], ours, one)]
-    return NumberCheck(tuple(missing), tuple(invented), tuple(wanted))
+            invented.remove(same)
+    missing = [one for one in missing if one.text not in other_code and not _has_word(other_text, theirs, one)]
+    invented = [one for one in invented if one.text not in code and not _has_word(text, ours, one)]
+    if not invented and theirs not in WORDS:
+        missing = []
+    if not missing:
+        invented = [one for one in invented if min(one.values) > MOST_IN_WORDS and ours in WORDS]
+    return NumberCheck(tuple(one.text for one in missing), tuple(one.text for one in invented))
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """The words of a text, and its protected parts but markup."""
+    elements = split_protected(unicodedata.normalize("NFKC", text))
+    words = " ".join(_IN_NAME.sub(" ", one) for one in elements if isinstance(one, str))
+    return words, " ".join(one.raw for one in elements if isinstance(one, Atom) and not one.is_syntax)
 
 
 def numbers_of(text: str, language: str = "") -> list[Number]:
@@ -136,24 +116,13 @@ def numbers_of(text: str, language: str = "") -> list[Number]:
             continue
         values, end = _scaled(text, run, language)
         if values:
-            before = text[max(0, run.start() - NEARBY) : run.start()]
-            found.append(Number(text[run.start() : end], values, before, text[end : end + 1]))
-        else:
-            found += [Number(one, _values(one)) for one in re.findall(r"\d+", run[0])]
+            found.append(Number(text[run.start() : end], values))
+        else:  # 1.2.3, or 4.5,6.7 of a formula
+            parts = itertools.chain.from_iterable(
+                [one] if _values(one) else re.findall(r"\d+", one) for one in run[0].split(",")
+            )
+            found += [Number(one, _values(one)) for one in parts]
     return found
-
-
-def written(number: Number, source_language: str, language: str) -> str:
-    """A number as the language writes it: with its marks for groups and decimals, unless it is a version's."""
-    point = "," if language in DECIMAL_COMMA else "."
-    if match := _GROUPED.fullmatch(number.text):
-        is_decimal = not match[3] and match[2] == ("," if source_language in DECIMAL_COMMA else ".")
-        if not is_decimal and match[2] in ".,":
-            whole = match[1].replace(match[2], "." if point == "," else ",")
-            return whole + (f"{point}{match[3]}" if match[3] else "")
-    if (match := _WITH_DECIMALS.fullmatch(number.text)) and not _AFTER_NAME.search(number.before):
-        return f"{match[1]}{point}{match[2]}"
-    return number.text
 
 
 def _values(text: str) -> frozenset[Decimal]:
@@ -167,39 +136,28 @@ def _values(text: str) -> frozenset[Decimal]:
 def _scaled(text: str, run: re.Match[str], language: str) -> tuple[frozenset[Decimal], int]:
     """The readings of a number with its words for powers of ten, and its end."""
     values, end = _values(run[0]), run.end()
-    scales = _scales(language)
-    if scales is None or not values or not (match := scales.match(text, end)):
-        return values, end
-    total, least = Decimal(0), 99
-    while match and (power := int((match.lastgroup or "")[1:])) < least:
+    plain, total, least = values, Decimal(0), 99
+    scales = re.compile(SCALES.get(language, "(?!)"), re.IGNORECASE)
+    match = scales.match(text, end)
+    while values and match and (power := int((match.lastgroup or "")[1:])) < least:
         total, least, end = total + max(values).scaleb(power), power, match.end()
         following = _RUN.match(text, end + (text[end : end + 1] == " ")) if language == "ko" else None
         values = _values(following[0]) if following else frozenset[Decimal]()
-        match = scales.match(text, following.end()) if following and values else None
-    return frozenset({total.normalize()}), end
-
-
-@cache
-def _scales(language: str) -> re.Pattern[str] | None:
-    """Matches a word of `SCALES`; the group's name has the power of ten."""
-    known = SCALES.get(language)
-    if known is None:
-        return None
-    words = "|".join(f"(?P<p{power}>{word})" for word, power in known.items())
-    return re.compile(rf"(?:{words})(?![0-9])" if language == "ko" else rf"[ \-]?(?:{words})\b", re.IGNORECASE)
+        match = scales.match(text, following.end()) if following else None
+    if not total:
+        return plain, end
+    return frozenset({total.normalize(), *(plain if language == "ko" else ())}), end  # 만 may also be a particle
 
 
 def _has_word(text: str, language: str, number: Number) -> bool:
-    """Whether the text has, or may have, a word for the number, or for the month."""
-    if language not in WORDS:
-        return any(value == int(value) <= MOST_IN_WORDS for value in number.values)
-    return any((pattern := _words(language).get(value)) and pattern.search(text) for value in number.values)
+    """Whether the text has a word that may stand for the number."""
+    words = _words(language)
+    places = {int(one) if one in range(MOST_IN_WORDS + 1) else -1 for one in number.values}
+    return any(words[place].search(text) for place in places if words)
 
 
 @cache
-def _words(language: str) -> dict[Decimal, re.Pattern[str]]:
-    words = dict(enumerate(WORDS[language].split()))
-    for month, names in enumerate(MONTHS.get(language, "").split(), start=1):
-        words[month] += f"|{names}"
+def _words(language: str) -> list[re.Pattern[str]]:
     start, end = ("(?<![가-힣])", rf"{_COUNTERS}(?![가-힣])") if language == "ko" else (r"\b", r"\b")
-    return {Decimal(one): re.compile(f"{start}(?:{word}){end}", re.IGNORECASE) for one, word in words.items()}
+    words = WORDS.get(language, "").split()
+    return [re.compile(f"{start}(?:{word}){end}", re.IGNORECASE) for word in words]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,21 +12,19 @@ from headway.decoding import Hypothesis, Phrase, RequiredPhrases, Searcher, Sear
 from headway.devices import EngineName
 from headway.errors import UserError
 from headway.storage import Aligner
-from headway.text.numbers import NumberCheck, check_numbers
 from headway.text.protected import joined, may_hold_protected
 from headway.text.tokenizer import Piece
 from headway.threads import current_threads
 from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
 from headway.translator.glossary import Glossary
-from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM, ProtectedText
+from headway.translator.required_phrases import ProtectedText
 from headway.translator.translation import Pieces, Translation, with_alternatives
 
 if TYPE_CHECKING:
     from headway.storage import ModelInfo
     from headway.translator.engines import Engines
 
-log = logging.getLogger(__name__)
 MOST_PHRASES = 2_000
 """Phrases whose ids are kept."""
 
@@ -72,10 +69,9 @@ class TextSearcher:
         sources = self._codec.sources(texts)
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self._codec.longest_source}
         searched = [i for i in readable if i not in given or not given[i].is_split]
-        sought = [self._sought(readable[i], prefixes[i], given.get(i), glossaries[i]) for i in searched]
-        hypotheses = self._search(sought, options)
-        if options.check_numbers and options.sample is None:
-            hypotheses = self._with_numbers([texts[i] for i in searched], sought, hypotheses, options)
+        hypotheses = self._search(
+            [self._sought(readable[i], prefixes[i], given.get(i), glossaries[i]) for i in searched], options
+        )
         translations = self._enclosing(given, sources, options, prefixes, glossaries)
         for i, some in zip(searched, hypotheses, strict=True):
             every = [self._from_hypothesis(one, texts[i], readable[i]) for one in some]
@@ -95,48 +91,6 @@ class TextSearcher:
                 rebuilt += with_alternatives([one], partial(map, reread)) if made else [one]
             translations.update(zip(lost, with_alternatives(rebuilt, self._scored), strict=True))
         return [translations.get(i) or self._untranslated(text, sources[i]) for i, text in enumerate(texts)]
-
-    def with_numbers(self, text: str, translation: Translation) -> Translation:
-        """The translation and its alternatives with the check of their numbers."""
-        if translation.stopped in ("blank", "too_long"):
-            return translation
-        alternatives = [self.with_numbers(text, one) for one in translation.alternatives]
-        return replace(translation, numbers=self._checked_numbers(text, translation.text), alternatives=alternatives)
-
-    def _checked_numbers(self, text: str, translation: str) -> NumberCheck:
-        tag, body = self._info.source_tokenizer.split_tag(text)
-        target_language = tag.strip("<>") or self._info.target_language
-        return check_numbers(body, translation, (self._info.source_language, target_language))
-
-    def _with_numbers(
-        self,
-        texts: Sequence[str],
-        sought: Sequence[_Sought],
-        hypotheses: Sequence[list[Hypothesis]],
-        options: SearchOptions,
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses, those of a second search for texts whose first one lacks numbers, if it has fewer wrong ones.
-        Says how many there are."""
-        found, checks = list(hypotheses), dict[int, NumberCheck]()
-        for i, (text, some) in enumerate(zip(texts, hypotheses, strict=True)):
-            check = self._checked_numbers(text, self._codec.decode(some[0].ids))
-            if check.missing and check.wanted:
-                checks[i] = check
-        if not checks:
-            return found
-        again = []
-        for i, check in checks.items():
-            room = MOST_PHRASES_IN_BEAM - len(sought[i].phrases)
-            numbers = [self._phrase(text, inside=inside, closed=True) for text, inside in check.wanted[:room]]
-            phrases = (*sought[i].phrases, *(one for one in numbers if one is not None))
-            again.append(sought[i]._replace(phrases=phrases, free_first=False))
-        second = self._found_by(self._engines.able("numbers"), again, options)
-        mended = 0
-        for (i, check), some in zip(checks.items(), second, strict=True):
-            if self._checked_numbers(texts[i], self._codec.decode(some[0].ids)).wrong < check.wrong:
-                found[i], mended = some, mended + 1
-        log.warning("headway: %d translations lacked numbers; a second search mended %d", len(checks), mended)
-        return found
 
     def _enclosing(
         self,
@@ -257,11 +211,13 @@ class TextSearcher:
     def _pieces(self, source_text: str, ids: tuple[list[int], list[int]], target: Callable[[], list[Piece]]) -> Pieces:
         """ids: of source and translation; target: finds the pieces of the translation."""
         tags, body = self.split_tag(source_text)
+        tag, _ = self._info.source_tokenizer.split_tag(source_text)
         return Pieces(
             find_target=target,
             find_source=partial(self._source_pieces, source_text),
             find_alignment=lambda: self.align([ids], [tags])[0],
             source_text=body,
+            languages=(self._info.source_language, tag.strip("<>") or self._info.target_language),
             ids=ids,
             tags=tags,
         )

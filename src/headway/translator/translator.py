@@ -202,7 +202,6 @@ class Translator:
             translations = [
                 least_risk(one, search.get("n_best") or 1, drawn=options.sample is not None) for one in translations
             ]
-        translations = [*map(self.texts.with_numbers, texts, translations)]
         if calibration is not None:
             from headway.translator.confidence import with_confidence
 
