@@ -3,12 +3,12 @@
 Numbers are digits of any script. Marks between them group thousands (`244,890`, `244.890`, `244 890`) or begin
 decimals. Where both are possible (`1.234`), a number has both readings, because texts of every language have both. Two
 numbers are the same if they share a reading. Digits with other marks are several numbers, such as the three of
-`12.05.2020` and `1.2.3`, and those between letters none (`HEX2DEC`); `3 million` and 300만 are one each. A number may be a word on the other side: `2 men`, `zwei
-Männer`; `05`, `Mai`; `15분`, `fifteen minutes`.
+`12.05.2020` and `1.2.3`; those between letters are none (`HEX2DEC`); `3 million` and 300만 are one each. A number may
+be a word on the other side: `2 men`, `zwei Männer`; `05`, `Mai`; `15분`, `fifteen minutes`.
 
-A false mark is worse than none, so what good translations do is not marked: numbers up to 12 that only the translation
-has (2차, `secondary`), and numbers that are left out in a language without an entry in `WORDS`. Placeholders, markup, code
-and addresses (`headway.text.protected`) are left out.
+A false mark is worse than none. So what good translations do is not marked: numbers up to 12 that only the translation
+has (2차, `secondary`), and numbers that are left out in a language without an entry in `WORDS`. Placeholders, markup,
+code and addresses (`headway.text.protected`) are left out.
 """
 
 import itertools
@@ -23,14 +23,14 @@ from headway.languages import read_code
 from headway.text.protected import Atom, split_protected
 
 WORDS = {
-    "de": r"null|kein\w* ein(e[nmrs]?)?|erst\w*|Jan\w* zwei\w*|beide\w*|Feb\w* drei\w*|dritt\w*|März|Mrz vier\w*|Apr\w* "
-    r"fünf\w*|Mai sechs\w*|Juni? sieb\w*|Juli? acht\w*|Aug\w* neun\w*|Sep\w* zehn\w*|Okt\w* elf\w*|Nov\w* zwölf\w*|Dez\w* "
-    r"\w*(zehn|[zß]ig|hundert|tausend|milli|dutzend|viertel|dreißig|hälfte|halb)\w*",
+    "de": r"null|kein\w* ein(e[nmrs]?)?|erst\w*|Jan\w* zwei\w*|beide\w*|Feb\w* drei\w*|dritt\w*|März|Mrz "
+    r"vier\w*|Apr\w* fünf\w*|Mai sechs\w*|Juni? sieb\w*|Juli? acht\w*|Aug\w* neun\w*|Sep\w* zehn\w*|Okt\w* "
+    r"elf\w*|Nov\w* zwölf\w*|Dez\w* \w*(zehn|[zß]ig|hundert|tausend|milli|dutzend|viertel|hälfte|halb)\w*",
     "en": r"zero|no one|an?|once|first|single|primary|Jan\w* two|II|twice|second\w*|both|pair|couple|double|Feb\w* "
-    r"three|III|third|triple|Mar|March four\w*|quad\w*|Apr\w* five|fifth|May six\w*|June? seven\w*|July? eight\w*|Aug\w* "
-    r"nin\w*|Sep\w* ten\w*|deci\w*|Oct\w* eleven\w*|Nov\w* twel\w*|dozen|Dec\w* "
-    r"(thir|four|fif|six|seven|eigh|nine)teen\w*|(twen|thir|for|fif|six|seven|eigh|nine)t(y|ie)\w*|dozens?|half|hex\w*|"
-    r"(\w*[^w]-?)?(hundred|thousand|million|billion)\w*|cent\w*|full",
+    r"three|III|third|triple|Mar|March four\w*|quad\w*|Apr\w* five|fifth|May six\w*|June? seven\w*|July? "
+    r"eight\w*|Aug\w* nin\w*|Sep\w* ten\w*|deci\w*|Oct\w* eleven\w*|Nov\w* twel\w*|dozen|Dec\w* "
+    r"(\w+-)?((thir|four|fif|six|seven|eigh|nine)teen|(twen|thir|for|fif|six|seven|eigh|nine)t(y|ie)|dozen|half|hex|"
+    r"hundred|thousand|million|billion|cent|full\b)\w*",
     "fr": r"zéro|aucun\w* une?|premi\w+|janv\w* deux|deuxième|second\w*|févr\w* trois\w*|tiers|mars quat\w*|avr\w* "
     r"cinq\w*|mai six\w*|juin sept|septième|juil\w* huit\w*|août neu\w*|sept\w* dix|dixième|oct\w* onz\w+|nov\w* "
     r"douz\w+|déc\w* (treiz|quator|quinz|seiz|dix-|vingt|trent|quarant|cinquant|soixant|cent|mill|demi|moitié)\w*",
@@ -94,10 +94,10 @@ def check_numbers(source: str, translation: str, languages: tuple[str, str]) -> 
             invented.remove(same)
     missing = [one for one in missing if one.text not in other_code and not _has_word(other_text, theirs, one)]
     invented = [one for one in invented if one.text not in code and not _has_word(text, ours, one)]
+    if not missing or ours not in WORDS:
+        invented = [one for one in invented if min(one.values) > MOST_IN_WORDS and (missing or ours in WORDS)]
     if not invented and theirs not in WORDS:
         missing = []
-    if not missing:
-        invented = [one for one in invented if min(one.values) > MOST_IN_WORDS and ours in WORDS]
     return NumberCheck(tuple(one.text for one in missing), tuple(one.text for one in invented))
 
 
@@ -158,6 +158,6 @@ def _has_word(text: str, language: str, number: Number) -> bool:
 
 @cache
 def _words(language: str) -> list[re.Pattern[str]]:
-    start, end = ("(?<![가-힣])", rf"{_COUNTERS}(?![가-힣])") if language == "ko" else (r"\b", r"\b")
+    start, end = (r"(?<![가-힣\d])", rf"{_COUNTERS}(?![가-힣])") if language == "ko" else (r"\b", r"\b")
     words = WORDS.get(language, "").split()
     return [re.compile(f"{start}(?:{word}){end}", re.IGNORECASE) for word in words]

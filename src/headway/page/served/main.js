@@ -280,7 +280,6 @@ function showAnswer(text, others, detected, numbers = { missing: [], invented: [
   $("translation").replaceChildren(...state.words.map(({ element }) => element));
   $("translation").lang = $("target").value;
   state.numbers = numbers;
-  for (const { element } of state.words) element.classList.toggle("invented", numbers.invented.includes(element.textContent));
   showNumbers();
   showJudged();
   $("copy").disabled = !text;
