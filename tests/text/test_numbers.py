@@ -68,12 +68,12 @@ def test_numbers_are_missing_or_invented(languages, source, translation, missing
 @given(st.text(alphabet="0123456789.,' ab%{}만억", max_size=40))
 def test_a_text_has_its_own_numbers(text):
     for languages in (("en", "en"), ("ko", "ko"), ("cs", "cs")):
-        assert check_numbers(text, text, languages)== NumberCheck()
+        assert check_numbers(text, text, languages) == NumberCheck()
 
 
 @given(st.integers(13, 10**12))
 def test_groups_change_no_number(number):
     grouped = f"{number:,}"
     for form in (grouped, grouped.replace(",", "."), grouped.replace(",", "\u202f"), grouped.replace(",", "'")):
-        assert check_numbers(f"x {number} y", f"x {form} y", ("en", "cs"))== NumberCheck()
+        assert check_numbers(f"x {number} y", f"x {form} y", ("en", "cs")) == NumberCheck()
         assert check_numbers(f"x {number} y", f"x {form}7 y", ("en", "cs")).missing

@@ -47,7 +47,7 @@ SCALES = {
 """Words that multiply the number before them by a power of ten, which the group's name has."""
 MOST_IN_WORDS = 12
 _COUNTERS = "(?:번째?|개|가지|명|배|줄|살|시|차)?[가-힣]?"
-"""What follows a Korean number in the same word: a counter and a particle."""
+"""A counter and a particle, which may follow a Korean number in the same word."""
 _SPACES = "'’\u00a0\u202f "
 _RUN = re.compile(
     rf"(?<![\d.,])[1-9]\d{{,2}}([{_SPACES}])\d{{3}}(?:\1\d{{3}})*(?!\d|[{_SPACES}]\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*"
@@ -83,20 +83,20 @@ def check_numbers(source: str, translation: str, languages: tuple[str, str]) -> 
     """Compares the numbers of both sides, each as often as it occurs. languages: their codes."""
     if not any(map(str.isdecimal, source + translation)):
         return NumberCheck()
-    ours, theirs = (read_code(one).language for one in languages)
+    language, other_language = (read_code(one).language for one in languages)
     (text, code), (other_text, other_code) = _parts(source), _parts(translation)
-    missing, invented = list[Number](), numbers_of(other_text, theirs)
-    for number in numbers_of(text, ours):
+    missing, invented = list[Number](), numbers_of(other_text, other_language)
+    for number in numbers_of(text, language):
         same = next((one for one in invented if one.values & number.values), None)
         if same is None:
             missing.append(number)
         else:
             invented.remove(same)
-    missing = [one for one in missing if one.text not in other_code and not _has_word(other_text, theirs, one)]
-    invented = [one for one in invented if one.text not in code and not _has_word(text, ours, one)]
-    if not missing or ours not in WORDS:
-        invented = [one for one in invented if min(one.values) > MOST_IN_WORDS and (missing or ours in WORDS)]
-    if not invented and theirs not in WORDS:
+    missing = [one for one in missing if one.text not in other_code and not _has_word(other_text, other_language, one)]
+    invented = [one for one in invented if one.text not in code and not _has_word(text, language, one)]
+    if not missing or language not in WORDS:
+        invented = [one for one in invented if min(one.values) > MOST_IN_WORDS and (missing or language in WORDS)]
+    if not invented and other_language not in WORDS:
         missing = []
     return NumberCheck(tuple(one.text for one in missing), tuple(one.text for one in invented))
 
