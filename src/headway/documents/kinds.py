@@ -23,6 +23,12 @@ KINDS = {
     "html": "web.open_html",
     "srt": "subtitles.open_srt",
     "vtt": "subtitles.open_vtt",
+    "docx": "office.open_docx",
+    "pptx": "office.open_pptx",
+    "xlsx": "office.open_xlsx",
+    "odt": "office.open_odf",
+    "ods": "office.open_odf",
+    "odp": "office.open_odf",
 }
 """For the end of a file's name the function that opens it, and its module here."""
 _OTHER_ENDS = {"htm": "html", "xhtml": "html"}
@@ -33,6 +39,9 @@ _CONVERTED = {
     "xls": f"{_OFFICE} xlsx",
     "ppt": f"{_OFFICE} pptx",
     "pdf": "pdftotext",
+    "docm": f"{_OFFICE} docx",
+    "xlsm": f"{_OFFICE} xlsx",
+    "pptm": f"{_OFFICE} pptx",
 }
 """Ends of the names of files that are no text, and the commands that convert them."""
 MOST_BYTES = 200 * 2**20
