@@ -25,10 +25,10 @@ from typing import Any
 
 import torch
 
+from headway.bench.machine import versions
 from headway.recipe.reading import make_recipe
 from headway.training.finishing import SHARE_OF_END
 from headway.training.own_text import measure
-from machine import versions
 
 ROOT = Path(__file__).parent.parent
 CHOSEN = "chosen"

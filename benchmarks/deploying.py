@@ -32,10 +32,10 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from headway.bench.machine import versions
 from headway.data.corpus import read_lines
 from headway.storage import find_model, load_model
 from headway.text.tokenizer import CONTROL_PIECES
-from machine import versions
 from revisions import interval
 
 BATCHES = ((16, "examples"), (32, "examples"), (64, "examples"), (1024, "tokens"), (2048, "tokens"))

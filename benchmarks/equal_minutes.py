@@ -40,8 +40,11 @@ from safetensors.torch import save_model
 from torch import nn
 from torch.nn import functional as F
 
-from contenders import Contender
 from drawing import draw
+from headway.bench.contenders import Contender
+from headway.bench.machine import versions
+from headway.bench.peers import HuggingFaceMarian
+from headway.bench.training import in_batches
 from headway.data.corpus import read_lines
 from headway.decoding import SearchOptions
 from headway.decoding.engine import padded
@@ -51,11 +54,9 @@ from headway.interop.huggingface import import_transformers
 from headway.model import ModelConfig
 from headway.storage import load_model
 from headway.storage.atomic import write_json
-from headway.text.tokenizer import EOS_ID, PAD_ID
+from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from headway.translator import Translator
-from machine import versions
-from peers import BOS, HuggingFaceMarian, JoeyNMT, peers
-from training import in_batches
+from peers import JoeyNMT, peers
 
 CPU = torch.device("cpu")
 HEADWAY, FAST, MARIAN, JOEY = "headway", "headway --fast", "Hugging Face Marian", "JoeyNMT"
@@ -87,7 +88,7 @@ class Control:
 
     @property
     def start(self) -> int:
-        return self.pad if self.marian else BOS
+        return self.pad if self.marian else BOS_ID
 
     @property
     def end(self) -> int:

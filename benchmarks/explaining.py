@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from attributions import integrated_gradients, value_zeroing
+from headway.bench.machine import versions
 from headway.data.corpus import read_lines
 from headway.errors import UserError
 from headway.evaluation import alignment_error_rate, parse_pharaoh
@@ -42,7 +43,6 @@ from headway.page import ShownRecord
 from headway.text.tokenizer import Piece
 from headway.translator import Translator
 from headway.translator.alignments import word_links
-from machine import versions
 
 Alignment = list[int | None]
 

@@ -1,40 +1,20 @@
-"""What others train, to compare with: the Transformer as a textbook writes it, torch.nn.Transformer, Marian of Hugging
-Face Transformers, and the model of JoeyNMT. All have one vocabulary for both sides,
-and embeddings shared with the output layer."""
+"""What others train, to compare with, besides the peers of `headway bench`: the Transformer as a textbook writes it,
+and the model of JoeyNMT. All have one vocabulary for both sides, and embeddings shared with the output layer."""
 
 from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headway.model import ModelConfig, SinusoidalPositions
+from headway.bench import peers as of_headway
+from headway.bench.peers import PeerEmbedding
+from headway.model import ModelConfig
 
-PAD, BOS = 0, 2
-
-LogitsOf = Callable[[Tensor, Tensor], Tensor]
-"""(batch, source length) with <eos> and (batch, target length) that begins with <bos>, both padded
--> (batch, target length, vocabulary)"""
-
-
-class Embedding(nn.Module):
-    """Token embeddings times sqrt(d_model), positions, dropout."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(config.target_vocab_size, config.d_model, padding_idx=PAD)
-        nn.init.normal_(self.tokens.weight, std=config.d_model**-0.5)
-        self.positions = SinusoidalPositions(config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.tokens(ids) * math.sqrt(self.tokens.embedding_dim)
-        return self.dropout(x + self.positions(ids.size(1)))
+PAD = 0
 
 
 class TextbookAttention(nn.Module):
@@ -84,7 +64,7 @@ class Textbook(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.embedding = Embedding(config)
+        self.embedding = PeerEmbedding(config)
         self.encoder = nn.ModuleList(TextbookLayer(config, cross=False) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(TextbookLayer(config, cross=True) for _ in range(config.decoder_layers))
 
@@ -106,71 +86,6 @@ class Textbook(nn.Module):
         for layer in self.decoder:
             x = layer(x, mask, memory, memory_mask)
         return F.linear(x, self.embedding.tokens.weight)
-
-
-class TorchTransformer(nn.Module):
-    """torch.nn.Transformer with embeddings, positions and an output layer."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.embedding = Embedding(config)
-        self.transformer = nn.Transformer(
-            config.d_model,
-            config.num_heads,
-            config.encoder_layers,
-            config.decoder_layers,
-            config.d_ff,
-            config.dropout,
-            batch_first=True,
-        )
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        no_future = torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1)
-        padding = source == PAD
-        hidden = self.transformer(
-            self.embedding(source),
-            self.embedding(target),
-            tgt_mask=no_future,
-            tgt_is_causal=True,
-            src_key_padding_mask=padding,
-            memory_key_padding_mask=padding,
-        )
-        return F.linear(hidden, self.embedding.tokens.weight)
-
-
-class HuggingFaceMarian(nn.Module):
-    """transformers.MarianMTModel, made from its configuration."""
-
-    def __init__(self, config: ModelConfig, size: int | None = None, pad: int = PAD, **others: Any) -> None:
-        """size, pad, others: the vocabulary, its padding, and the other control symbols of MarianConfig, where they
-        aren't headway's."""
-        super().__init__()
-        from transformers import MarianConfig, MarianMTModel  # pyright: ignore[reportMissingImports]
-
-        self.pad = pad
-        self.model = MarianMTModel(
-            MarianConfig(
-                vocab_size=size or config.target_vocab_size,
-                d_model=config.d_model,
-                encoder_layers=config.encoder_layers,
-                decoder_layers=config.decoder_layers,
-                encoder_attention_heads=config.num_heads,
-                decoder_attention_heads=config.num_heads,
-                encoder_ffn_dim=config.d_ff,
-                decoder_ffn_dim=config.d_ff,
-                activation_function="relu",
-                dropout=config.dropout,
-                attention_dropout=config.dropout,
-                scale_embedding=True,
-                pad_token_id=pad,
-                **{"decoder_start_token_id": BOS, **others},
-            )
-        )
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        return self.model(
-            input_ids=source, attention_mask=source != self.pad, decoder_input_ids=target, use_cache=False
-        ).logits
 
 
 class JoeyNMT(nn.Module):
@@ -219,7 +134,7 @@ class JoeyNMT(nn.Module):
 class _Vocabulary:
     """What JoeyNMT's model asks of a vocabulary."""
 
-    pad_index, unk_index, bos_index, eos_index, sep_index = PAD, 1, BOS, 3, None
+    pad_index, unk_index, bos_index, eos_index, sep_index = PAD, 1, 2, 3, None
     specials, lang_tags = (), ()
 
     def __init__(self, size: int) -> None:
@@ -231,9 +146,7 @@ class _Vocabulary:
 
 def peers() -> dict[str, type[nn.Module]]:
     """By name, those whose package is installed."""
-    found: dict[str, type[nn.Module]] = {"textbook": Textbook, "torch.nn.Transformer": TorchTransformer}
-    if importlib.util.find_spec("transformers"):
-        found["Hugging Face Marian"] = HuggingFaceMarian
+    found: dict[str, type[nn.Module]] = {"textbook": Textbook, **of_headway.peers()}
     if importlib.util.find_spec("joeynmt"):
         found["JoeyNMT"] = JoeyNMT
     return found

@@ -95,8 +95,8 @@ def seconds_of_preparing(recipe: Recipe, tokenizer: SubwordTokenizer, processes:
 
 
 def main() -> None:
+    from headway.bench.machine import versions
     from headway.recipe.reading import make_recipe
-    from machine import versions
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=Path, default=Path("data/multi30k/raw/train.de"))

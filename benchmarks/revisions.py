@@ -26,7 +26,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from machine import versions
+from headway.bench.machine import versions
 
 ALONE = 20
 """Sentences that are translated one by one."""

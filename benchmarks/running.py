@@ -29,14 +29,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from contenders import Contender
+from headway.bench.contenders import Contender
+from headway.bench.machine import fastest_dtype, matrix_peak, versions
 from headway.cli.train import bound_spinning
 from headway.data.prepare import prepare
 from headway.data.shards import ParallelIds
 from headway.model import ModelConfig
 from headway.recipe.reading import load_recipe
 from headway.training.synthetic import write_synthetic
-from machine import fastest_dtype, matrix_peak, versions
 from training import HEADWAY, RECIPE, batches, flops_per_token, make_worker, target_tokens
 
 HERE = Path(__file__).parent.parent

@@ -28,8 +28,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from headway.bench.machine import versions
 from load import Client, HealthWatch, Report, ServerProcess, load, measure, soak
-from machine import versions
 
 CLIENTS, LIST, LIST_CLIENTS, BURST = 50, 32, 8, 1000
 VANISHING, SLOW = 20, 200

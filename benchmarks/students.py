@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contenders import Contender
+from headway.bench.contenders import Contender
+from headway.bench.machine import versions
 from headway.data.corpus import read_lines
 from headway.decoding import ctranslate2_searcher, searcher
 from headway.devices import TranslatingPrecision
@@ -25,7 +26,6 @@ from headway.errors import UserError
 from headway.evaluation import score_translations, tokenization
 from headway.storage import find_model, load_model
 from headway.translator import Translator
-from machine import versions
 
 ALONE = 100
 """Sentences that are translated one by one."""

@@ -34,7 +34,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from contenders import Contender
+from headway.bench.contenders import Contender
+from headway.bench.machine import fastest_dtype, matrix_peak, versions
 from headway.cli.train import bound_spinning
 from headway.data.prepare import prepare
 from headway.data.prepared import PreparedData
@@ -51,7 +52,6 @@ from headway.training.optim import make_optimizers
 from headway.training.step import Batch as PackedBatch
 from headway.training.step import Batches, train_step
 from headway.training.synthetic import write_synthetic
-from machine import fastest_dtype, matrix_peak, versions
 from peers import peers
 
 RECIPE = Path(__file__).parent.parent / "recipes" / "multi30k-de-en.yaml"

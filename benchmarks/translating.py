@@ -22,7 +22,8 @@ from typing import Any
 
 import torch
 
-from contenders import Contender
+from headway.bench.contenders import Contender
+from headway.bench.machine import versions
 from headway.data.corpus import read_lines
 from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.decoding.engine import padded
@@ -31,7 +32,6 @@ from headway.interop.huggingface import export_huggingface, import_transformers
 from headway.model import padding_mask
 from headway.storage import load_model
 from headway.translator import Translator
-from machine import versions
 
 Translate = Callable[[list[str], int], list[str]]
 TEXTBOOK, HUGGING_FACE = "textbook", "Hugging Face generate"

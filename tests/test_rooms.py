@@ -24,7 +24,7 @@ ORDER = (
     ("training",),
     ("insight",),
     ("page", "interop", "documents"),
-    ("serving", "cluster"),
+    ("serving", "cluster", "bench"),
     ("cli",),
 )
 """Every room, after those that it may import; rooms of one row don't know each other. `decoding.options` has a place of

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from headway.bench.machine import versions
 from load import Client, ServerProcess, measure, soak
-from machine import versions
 
 VICTIM, ATTACKER = "127.0.0.1", "127.0.0.2"
 EVERY = 0.2

@@ -11,7 +11,21 @@ import sys
 import typer
 from typer import Option
 
-from headway.cli import compare, demo, draw, evaluate, export, inspect, make, plan, serve, texts, train, translate
+from headway.cli import (
+    bench,
+    compare,
+    demo,
+    draw,
+    evaluate,
+    export,
+    inspect,
+    make,
+    plan,
+    serve,
+    texts,
+    train,
+    translate,
+)
 from headway.cli.files import prepare_streams
 from headway.errors import NEEDS_TORCH, UserError
 from headway.storage.atomic import is_out_of_space
@@ -45,6 +59,7 @@ app.command("show")(inspect.show)
 app.command("data")(texts.data)
 app.command("split")(texts.split)
 app.command("plan")(plan.plan)
+app.command("bench")(bench.bench)
 app.command("prepare")(train.prepare)
 app.command("perturb")(texts.perturb)
 

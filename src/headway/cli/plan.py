@@ -71,7 +71,7 @@ def plan(
         found, lines = _without_model()
         typer.echo(json.dumps(found, indent=2) if as_json else "\n".join(lines))
         return
-    recipe, in_training = _recipe(arguments), translate is None and serve is None
+    recipe, in_training = recipe_of(arguments), translate is None and serve is None
     recipe = recipe.of_stage(recipe.stages[-1], Path()) if recipe.stages and not in_training else recipe
     if pairs is None and data is None and in_training:
         raise UserError("--pairs is missing: the pairs in the corpus; or give --data, a folder to count them in")
@@ -137,7 +137,7 @@ def _refuse_slips(context: typer.Context) -> None:
         raise UserError(f"{changes[0]} is not with --data, which has the vocabulary")
 
 
-def _recipe(arguments: list[str]) -> Recipe:
+def recipe_of(arguments: list[str]) -> Recipe:
     """The recipe that the arguments name, or one made from a preset and their changes."""
     from headway.model.config import PRESETS
     from headway.recipe.reading import make_recipe

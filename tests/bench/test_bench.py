@@ -1,0 +1,60 @@
+"""The arithmetic of `headway bench`, on contenders whose times are known."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from headway.bench.contenders import race
+from headway.bench.training import in_batches, speeds
+from headway.errors import UserError
+
+
+class Fake:
+    """A contender of known times, in seconds; a None fails."""
+
+    def __init__(self, name, *times, log=None):
+        self.name, self._times, self._log = name, list(times), log if log is not None else []
+
+    def work(self, *request):
+        self._log.append((self.name, *request))
+        if (spent := self._times.pop(0)) is None:
+            raise UserError(f"{self.name}: out of memory")
+        return spent, None
+
+
+def test_contenders_take_turns_and_the_first_rounds_do_not_count():
+    log = []
+    contenders = [Fake("a", 9.0, 1.0, 2.0, log=log), Fake("b", 8.0, 3.0, 4.0, log=log)]
+    seconds, failures = race(contenders, lambda one: (one.name * 2,), rounds=2, warm_up=1)
+    assert seconds == {"a": [1.0, 2.0], "b": [3.0, 4.0]}
+    assert failures == {}
+    assert log == [("a", "aa"), ("b", "bb")] * 3
+
+
+def test_a_contender_that_fails_leaves_the_others_racing():
+    contenders = [Fake("a", 1.0, 1.0, 1.0), Fake("b", 1.0, None)]
+    seconds, failures = race(contenders, lambda one: (), rounds=2, warm_up=1)
+    assert seconds["a"] == [1.0, 1.0]
+    assert failures == {"b": "b: out of memory"}
+    rows = list(speeds(contenders, seconds, failures, 100, 0.001))
+    assert rows[1] == {"name": "b", "failed": "b: out of memory"}
+
+
+def test_speeds_are_those_of_the_median_round():
+    contenders = [SimpleNamespace(name="headway"), SimpleNamespace(name="peer")]
+    seconds = {"headway": [2.0, 1.0, 50.0], "peer": [8.0, 8.0, 1.0]}
+    first, second = speeds(contenders, seconds, {}, tokens=1_000, share_of_token=0.0005)
+    assert first["target_tokens_per_second"] == 500
+    assert first["share_of_peak"] == pytest.approx(0.25)
+    assert first["headway_is_times_as_fast"] == 1
+    assert second["target_tokens_per_second"] == 125
+    assert second["headway_is_times_as_fast"] == 4
+
+
+def test_padded_batches_keep_to_their_tokens_and_lose_no_pair():
+    pairs = [([5] * x + [3], [6] * y + [3]) for x, y in ((1, 2), (4, 4), (9, 1), (2, 12), (7, 7))]
+    batches = in_batches(pairs, 30, 0)
+    assert all(source.numel() + target[:, 1:].numel() <= 30 for source, target in batches)
+    assert sum(int((source == 3).sum()) for source, _ in batches) == len(pairs)
+    found = [row[row != 0].tolist() for source, _ in batches for row in source]
+    assert found == [source for source, _ in pairs]
