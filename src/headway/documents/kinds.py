@@ -23,6 +23,9 @@ KINDS = {
     "html": "web.open_html",
     "srt": "subtitles.open_srt",
     "vtt": "subtitles.open_vtt",
+    "md": "markdown.open_md",
+    "epub": "books.open_epub",
+    "eml": "mail.open_eml",
     "docx": "office.open_docx",
     "pptx": "office.open_pptx",
     "xlsx": "office.open_xlsx",
@@ -31,7 +34,7 @@ KINDS = {
     "odp": "office.open_odf",
 }
 """For the end of a file's name the function that opens it, and its module here."""
-_OTHER_ENDS = {"htm": "html", "xhtml": "html"}
+_OTHER_ENDS = {"htm": "html", "xhtml": "html", "markdown": "md"}
 _OFFICE = "soffice --convert-to"
 _CONVERTED = {
     "doc": f"{_OFFICE} docx",
