@@ -4,7 +4,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from io import BytesIO
 
-from lxml import etree
+from lxml import etree  # type: ignore[attr-defined]
 
 from headway.documents.kinds import MOST_BYTES
 from headway.errors import UserError
@@ -18,6 +18,8 @@ def read_archive(data: bytes, is_wanted: Callable[[str], object]) -> dict[str, b
             raise UserError("is encrypted; save it without a password")
         if (size := sum(one.file_size for one in entries)) > MOST_BYTES:
             raise UserError(f"has {size:,} bytes when unpacked, the limit is {MOST_BYTES:,}")
+        if damaged := archive.testzip():
+            raise UserError(f"{damaged} in it is damaged")
         return {one.filename: archive.read(one) for one in entries if is_wanted(one.filename)}
 
 
@@ -35,13 +37,16 @@ def parse_xml(data: bytes) -> etree._Element:
     """The root of a file of XML. Raises UserError for one that declares entities."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     root = etree.fromstring(data, parser)
-    if root.getroottree().docinfo.internalDTD is not None:
-        raise UserError("has a document type of its own, which may declare entities")
+    types = root.getroottree().docinfo.internalDTD
+    if types is not None and any(types.iterentities()):
+        raise UserError("declares entities, which are not read")
     return root
 
 
 def write_xml(root: etree._Element) -> bytes:
-    return etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+    """The whole file, with what stands before and after the root."""
+    tree = root.getroottree()
+    return etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=tree.docinfo.standalone) + b"\n"
 
 
 def local_name(element: etree._Element) -> str:

@@ -24,6 +24,7 @@ def open_eml(data: bytes, _: Languages) -> OpenedFile:
         and part.get_content_type() in ("text/plain", "text/html")
         and part.get_content_disposition() != "attachment"
     ]
+    message.as_bytes()  # a damaged one can't be written, and is refused here
     segments = [Segment(str(message["subject"] or ""))]
     segments += [
         Segment(part.get_content(), "html" if part.get_content_subtype() == "html" else "text") for part in parts
@@ -32,7 +33,7 @@ def open_eml(data: bytes, _: Languages) -> OpenedFile:
     def written(translations: Sequence[str]) -> bytes:
         subject, *texts = translations
         if message["subject"]:
-            message.replace_header("subject", subject)
+            message.replace_header("subject", " ".join(subject.split()))
         for part, text in zip(parts, texts, strict=True):
             part.set_content(text, subtype=part.get_content_subtype())
         return message.as_bytes()

@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lxml import etree
+from lxml import etree  # type: ignore[attr-defined]
 
 from headway.documents.archives import local_name, parse_xml, read_archive, rewrite_archive, write_xml
 from headway.documents.marked import Mark, MarkedText, Piece
@@ -23,7 +23,7 @@ _STARTS = frozenset({"pPr", "bookmarkStart", "commentRangeStart", "permStart"})
 _ENDS = frozenset({"endParaRPr", "rPh", "phoneticPr", "bookmarkEnd", "commentRangeEnd", "permEnd"})
 """Elements that stay at the beginning and at the end of a paragraph."""
 _LEFT_OUT = frozenset({"", "proofErr", "lastRenderedPageBreak", "soft-page-break"})
-_AROUND = frozenset({"hyperlink", "ins", "smartTag", "span", "a"})
+_AROUND = frozenset({"hyperlink", "ins", "smartTag", "span", "a", "g", "mrk", "pc", "hi"})
 """Elements that enclose words."""
 
 
@@ -161,7 +161,7 @@ def _canonical(properties: etree._Element | None) -> bytes:
     """The properties as bytes, without the language of spelling checks."""
     if properties is None:
         return b""
-    kept = [etree.tostring(one, method="c14n") for one in properties if local_name(one) not in ("lang", "noProof")]
+    kept = [etree.tostring(one, with_tail=False) for one in properties if local_name(one) not in ("lang", "noProof")]
     attributes = {name: value for name, value in properties.items() if name not in ("lang", "dirty", "err", "altLang")}
     return b"".join([repr(sorted(attributes.items())).encode(), *kept]) if kept or attributes else b""
 
@@ -170,10 +170,10 @@ def _name_of(element: etree._Element) -> tuple[str, dict[str, str]]:
     return element.tag, dict(element.attrib)
 
 
-class _MixedParagraph:
-    """A paragraph whose words stand between its elements, of OpenDocument."""
+class MixedParagraph:
+    """A paragraph whose words stand between its elements, of OpenDocument and XLIFF."""
 
-    def __init__(self, element: etree._Element, unformatted: frozenset[str]) -> None:
+    def __init__(self, element: etree._Element, unformatted: frozenset[str] = frozenset()) -> None:
         """unformatted: styles that change nothing."""
         self._element = element
         self.text = MarkedText(_pieces_of_mixed(element, unformatted))
@@ -181,7 +181,19 @@ class _MixedParagraph:
     def write(self, pieces: Sequence[Piece[_Thing]]) -> None:
         self._element[:] = []
         self._element.text = None
-        opened = [self._element]
+        self._fill(self._element, pieces, list)
+
+    def write_into(self, element: etree._Element, pieces: Sequence[Piece[_Thing]]) -> None:
+        """Writes the pieces into another element; this one stays."""
+        self._fill(element, pieces, deepcopy)
+
+    def _fill(
+        self,
+        element: etree._Element,
+        pieces: Sequence[Piece[_Thing]],
+        taken: Callable[[list[etree._Element]], list[etree._Element]],
+    ) -> None:
+        opened = [element]
         for piece in pieces:
             parent = opened[-1]
             if isinstance(piece, str):
@@ -194,7 +206,7 @@ class _MixedParagraph:
             elif piece.place == "begin":
                 opened.append(etree.SubElement(parent, *_name_of(piece.thing.elements[0])))
             else:
-                [alone] = piece.thing.elements
+                [alone] = taken(piece.thing.elements)
                 alone.tail = None
                 parent.append(alone)
 
@@ -233,7 +245,7 @@ def _unformatted_styles(root: etree._Element) -> frozenset[str]:
 
 
 def _open_paragraphs(
-    data: bytes, parts: str, paragraphs_of: Callable[[etree._Element], Iterable[_Paragraph | _MixedParagraph]]
+    data: bytes, parts: str, paragraphs_of: Callable[[etree._Element], Iterable[_Paragraph | MixedParagraph]]
 ) -> OpenedFile:
     """parts: a regular expression for the names of the files with text."""
     roots = {name: parse_xml(part) for name, part in read_archive(data, re.compile(parts).fullmatch).items()}
@@ -277,8 +289,8 @@ def open_xlsx(data: bytes, _: Languages) -> OpenedFile:
 def open_odf(data: bytes, _: Languages) -> OpenedFile:
     """Writer, Calc and Impress."""
 
-    def paragraphs(root: etree._Element) -> list[_MixedParagraph]:
+    def paragraphs(root: etree._Element) -> list[MixedParagraph]:
         unformatted = _unformatted_styles(root)
-        return [_MixedParagraph(one, unformatted) for one in [*root.iter("{*}p", "{*}h")]]
+        return [MixedParagraph(one, unformatted) for one in [*root.iter("{*}p", "{*}h")]]
 
     return _open_paragraphs(data, r"(content|styles)\.xml", paragraphs)
