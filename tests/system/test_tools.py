@@ -223,11 +223,6 @@ def test_inspect_in_every_form(trained, tmp_path):
     for option, value in (("--kind", "cat"), ("--layers", "3"), ("--heads", "0")):
         assert f"{option} {value}" in complaint("inspect", trained, "ant", option, value)
     assert "must end in" in complaint("inspect", trained, "ant", "--output", tmp_path / "a.gif")
-    moving = tmp_path / "moving.svg"
-    run_headway("inspect", trained, "ant bee cat", "--words", "--moving", "--output", moving)
-    assert all(f">{word}</text>" in moving.read_text() for word in ("ant", "bee", "cat"))
-    assert "ends in .svg" in complaint("inspect", trained, "ant", "--moving")
-    assert "one map" in complaint("inspect", trained, "ant", "--moving", "--heads", "all", "--output", moving)
 
 
 def test_inspect_analyses_a_translation(trained, tmp_path):
