@@ -156,7 +156,7 @@ def test_a_document_is_known_by_its_name(trained, tmp_path):
         assert f"{flag} is for lines, and {file} is read as srt; see --as" in complaint(
             "translate", *given, flag, value
         )
-    assert "--as docx: choose lines, html" in complaint("translate", trained, file, "--as", "docx")
+    assert "--as doc: choose lines, html" in complaint("translate", trained, file, "--as", "doc")
     (tmp_path / "a.pdf").write_bytes(b"%PDF")
     assert "convert it first: pdftotext" in complaint("translate", trained, tmp_path / "a.pdf")
     file.write_text("no times\n")
