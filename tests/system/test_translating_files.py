@@ -47,10 +47,10 @@ def test_columns_and_fields(trained, tmp_path):
     assert "line 2 has only 1 column; its translation is left blank" in outcome.err
     lines = [json.dumps({"text": "ant bee"}), "{}", json.dumps({"text": "cat\ndog"})]
     write(tmp_path / "in.jsonl.xz", "\n".join(lines))
-    outcome = run_headway("translate", trained, tmp_path / "in.jsonl.xz", "--field", "text")
+    outcome = run_headway("translate", trained, tmp_path / "in.jsonl.xz", "--column", "text")
     assert (outcome.code, outcome.out) == (2, "bee ant\n\ndog cat\n")
     assert "say where the source texts are: --column N" in complaint("translate", trained, tmp_path / "in.tsv.gz")
-    assert "give one of them" in complaint("translate", trained, "--column", 1, "--field", "text")
+    assert "columns are counted from 1" in complaint("translate", trained, tmp_path / "in.tsv.gz", "--column", 0)
 
 
 def test_shards_joined_by_cat(trained, many, tmp_path):

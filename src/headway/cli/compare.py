@@ -35,7 +35,7 @@ def compare(
     runs: Annotated[list[Path], Argument(metavar="RUN RUN...", help="Run directories, compared with the first.")],
     *,
     output: Annotated[Path | None, options.output("Draw the curves into this picture (.svg, .png).")] = None,
-    source: Annotated[Path | None, Option(help="Test set to translate with each run: text, .tsv or .jsonl.")] = None,
+    source: Annotated[Path | None, Option(help="Test set to translate: text, or a file of both sides.")] = None,
     reference: options.Reference = None,
     search: dict[str, Any],
     tokenize: options.Tokenize = None,

@@ -146,7 +146,9 @@ def check_input(path: Path, layout: Layout) -> None:
         problem = "is a folder" if path.is_dir() else "no such file"
         raise UserError(f"{path}: {problem}; give a text file, or - for standard input")
     if is_two_sided(path) and layout == Layout():
-        raise UserError(f"{path}: holds two sides; say where the source texts are: --column N, or --field NAME")
+        raise UserError(
+            f"{path}: holds two sides; say where the source texts are: --column N, or its name in JSON: --column NAME"
+        )
 
 
 def parallel_pairs(

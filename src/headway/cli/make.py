@@ -138,7 +138,7 @@ def import_(
 def shortlist(
     model: options.Model,
     output: options.NewModel,
-    source: Annotated[Path, Option(help="Training text, one sentence per line; or a .tsv or .jsonl file.")],
+    source: Annotated[Path, Option(help="Training text, a sentence per line; or a file of both sides, such as .tsv.")],
     target: options.Translation = None,
 ) -> None:
     """Make a model translate faster on CPU.
@@ -168,7 +168,7 @@ def extend(
     model: options.Model,
     output: options.NewModel,
     add_pieces: Annotated[int, Option(min=0, metavar="N", help="Maximum new tokens (or words) per vocabulary.")] = 0,
-    source: Annotated[options.Files, options.files("New text, or .tsv or .jsonl files with both sides.")] = None,
+    source: Annotated[options.Files, options.files("New text, or files that hold both sides, such as .tsv.")] = None,
     target: Annotated[options.Files, options.files("New text in the target language.")] = None,
     add_language: Annotated[
         list[str] | None, Option(metavar="CODE", help="New target language, selected by >>CODE<<. May be repeated.")

@@ -202,10 +202,11 @@ def columns_of(given: list[int] | None) -> tuple[int, int] | None:
     return given[0] - 1, given[1] - 1
 
 
-def document_layout(given: str | None) -> Layout | None:
-    """The place in a line that names its document, as `--document` gives it. Raises UserError."""
+def layout_of(given: str | None, option: str) -> Layout | None:
+    """The place in a line, as `--column` and `--document` give it: a number of a column, from 1, or the name of a field
+    of a JSON object. Raises UserError."""
     if given == "0":
-        raise UserError("--document 0: columns are counted from 1")
+        raise UserError(f"{option} 0: columns are counted from 1")
     if not given:
         return None
     return Layout(column=int(given)) if given.isdecimal() else Layout(field=given)

@@ -109,7 +109,7 @@ def split(
     if missing := [f"--{side}-language CODE" for side, code in languages.items() if not code]:
         raise UserError(f"{corpus.sources[0]}: doesn't say its languages; give {' '.join(missing)}, such as de")
     sides = languages["source"], languages["target"]
-    tell(split_corpus(corpus, output, sides, document=options.document_layout(document), tell=tell).summary())
+    tell(split_corpus(corpus, output, sides, document=options.layout_of(document, "--document"), tell=tell).summary())
 
 
 def check(
@@ -141,7 +141,7 @@ def check(
     if valid_source:
         held_out = parallel_pairs(valid_source, valid_target or [], lenient=True, languages=languages)
     if not read:
-        raise UserError(f"{given[0]}: has no pairs")
+        raise UserError(f"{given[0]}: is empty, or has no pairs")
     found = check_corpus(read, held_out)
     if as_json:
         print_json(asdict(found))

@@ -183,7 +183,7 @@ def _request(
         raise UserError("--minutes and --fast choose how long to train; leave out training.max_steps and other limits")
     if any(one.startswith("data.prepared=") for one in overrides):
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
-    layout = {"columns": options.columns_of(column), "document": options.document_layout(document)}
+    layout = {"columns": options.columns_of(column), "document": options.layout_of(document, "--document")}
     return RunRequest(**texts, **layout, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
 
 

@@ -69,10 +69,11 @@ def translate(
         ),
     ] = None,
     column: Annotated[
-        int | None, Option(min=1, metavar="N", help="Translate the N-th of the TAB-separated columns.")
-    ] = None,
-    field: Annotated[
-        str | None, Option(metavar="NAME", help="Translate this field of each line, which is a JSON object.")
+        str | None,
+        Option(
+            metavar="N|NAME",
+            help="Translate the N-th of the TAB-separated columns, or this field of each line, which is a JSON object.",
+        ),
     ] = None,
     shard: Annotated[
         str | None, Option(metavar="I/N", help="Translate only the I-th of N parts of FILE; cat joins their outputs.")
@@ -173,8 +174,6 @@ def translate(
         raise UserError("--source-language is for --server: a model has only one")
     elif model is None:
         raise UserError("a MODEL is missing, or --server URL")
-    elif column is not None and field is not None:
-        raise UserError("--column and --field: a line is either columns or a JSON object; give one of them")
     elif cluster is not None and shard is not None:
         raise UserError("--shard is for a scheduler of your own; --cluster makes its shards itself")
     elif cluster is None and len(files or []) > 1:
@@ -185,7 +184,7 @@ def translate(
 
         asked = {one.name: context.params[one.name] for one in fields(LineOptions) if one.name != "search"}
         asked |= {"search": {**search, "n_best": n_best}, "glossary": _read_glossary(glossary)}
-        layout = Layout(column, field)
+        layout = options.layout_of(column, "--column") or Layout()
         work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**asked), core)
         if cluster is None:
             _here(work, (files or ["-"])[0], output, shard, resume, threads, notices)

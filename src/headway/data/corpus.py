@@ -29,7 +29,7 @@ from headway.text.characters import is_blank
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TWO_SIDED = (".tsv", ".jsonl", *TABLES, *MEMORIES)
-ANY_PAIRS = ".tsv, .jsonl, .csv, .xlsx, .po, .mo, .tmx, .xliff"
+ANY_PAIRS = ", ".join(TWO_SIDED)
 """Files that hold both sides, in messages and help."""
 LINES = 2**14
 """Most lines of a chunk. A line of a pipe is a chunk of its own."""
@@ -267,8 +267,8 @@ def _chunks_of(
 def _lines(
     stream: IO[bytes], file: Path, languages: Sides = NO_LANGUAGES, left_out: Counter[str] | None = None
 ) -> Generator[bytes]:
-    """The raw lines; of a table or a file of translators a line for each row or pair: its number, a TAB, and the row as
-    in a .tsv file or the pair as in a .jsonl file. languages, left_out: as in `read_entries`."""
+    """The raw lines. A table or a translators' file has one for each row or pair: its number, a TAB, and the row as in
+    a .tsv file or the pair as in a .jsonl file. languages, left_out: as in `read_entries`."""
     kind = _kind(file)
     if kind in TABLES:
         for number, cells in read_rows(stream, decode_lines(stream, str(file)), file):

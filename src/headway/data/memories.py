@@ -27,7 +27,7 @@ _WORDS, _CODE = {"hi", "mrk", "sub"}, {"bpt", "ept", "it", "ph", "ut"}
 """Inline elements around words, and those around code of the original format."""
 _LINE_BREAK = re.compile(r"\s*(?:\r\n|\r|\n)[^\S\r\n]*")
 _SAFELY: Any = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
-"""Options of lxml's parser."""
+"""Options of lxml's parser: external entities aren't loaded."""
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -243,14 +243,7 @@ def _elements(stream: IO[bytes], file: Path, names: set[str], beginnings: set[st
         from lxml import etree  # type: ignore[attr-defined]
     beginnings, is_first = beginnings or set(), True
     try:
-        for event, element in etree.iterparse(
-            stream,
-            events=("start", "end"),
-            resolve_entities=False,
-            no_network=True,
-            remove_comments=True,
-            remove_pis=True,
-        ):
+        for event, element in etree.iterparse(stream, events=("start", "end"), **_SAFELY):
             if is_first:
                 is_first, dtd = False, element.getroottree().docinfo.internalDTD
                 if dtd is not None and next(iter(dtd.iterentities()), None) is not None:

@@ -54,7 +54,8 @@ def _rows_of_sheet(stream: IO[bytes], file: Path) -> Iterator[tuple[int, list[st
     with formats_extra(file):
         from openpyxl import load_workbook
         from openpyxl.utils.exceptions import InvalidFileException
-    broken = (*damages(), zipfile.BadZipFile, InvalidFileException, ValueError, LookupError, TypeError, AttributeError)
+    of_parts = zipfile.BadZipFile, InvalidFileException, SyntaxError, RuntimeError  # XML; encrypted or unknown archives
+    broken = (*damages(), *of_parts, ValueError, LookupError, TypeError, AttributeError)
     try:
         _check_size(stream, file)
         sheet: Any = load_workbook(stream, read_only=True, data_only=True).worksheets[0]
@@ -69,7 +70,7 @@ def _rows_of_sheet(stream: IO[bytes], file: Path) -> Iterator[tuple[int, list[st
             yield number, cells + [""] * (width - len(cells))
     except UserError:
         raise
-    except (*broken, RuntimeError, NotImplementedError, SyntaxError) as error:  # encrypted parts, XML
+    except broken as error:
         raise UserError(f"{file}: can't be read as .xlsx ({' '.join(str(error).split())[:100]})") from None
 
 
