@@ -1,2 +1,2 @@
-"""What `headway bench` measures: the speed of a training step and of a translation on this machine, beside peers. The
-benchmarks of the repository (`benchmarks/`) use its parts."""
+"""The measurements of `headway bench`: the speed of a training step and of a translation on this machine, beside peers.
+The benchmarks of the repository (`benchmarks/`) use its parts."""

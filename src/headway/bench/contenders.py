@@ -66,10 +66,10 @@ class Contender:
         """`make(*arguments)` gives the worker, in the process. device: the one that it works on."""
         context = multiprocessing.get_context("spawn")
         self.name = name
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(make, arguments, theirs, device), daemon=True)
+        self._pipe, far_end = context.Pipe()
+        self._process = context.Process(target=serve, args=(make, arguments, far_end, device), daemon=True)
         self._process.start()
-        theirs.close()
+        far_end.close()
 
     def work(self, *request: Any) -> tuple[float, Any]:
         """A round of work: its seconds and its result. Raises UserError if the process couldn't do it."""

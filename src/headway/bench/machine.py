@@ -1,4 +1,4 @@
-"""What a machine can do, and what ran on it."""
+"""A machine's peak of matrix products, its name, and the versions of the packages on it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def matrix_peak(dtype: torch.dtype, device: torch.device = CPU, size: int | None
 
 
 def fastest_dtype(device: torch.device = CPU) -> torch.dtype:
-    """Of matrix products: bf16 where the processor has it. Where it hasn't, a product in bf16 takes minutes."""
+    """The type of the fastest matrix products: bf16 where the processor has it, as elsewhere it would take minutes."""
     return training_dtype("auto", device)
 
 
 def versions(*packages: str) -> dict[str, Any]:
-    """Of Python, torch and the packages that are installed; the processor and its threads."""
+    """The versions of Python, torch and the packages that are installed; the processor and its threads."""
     found: dict[str, Any] = {
         "python": platform.python_version(),
         "processor": processor(),

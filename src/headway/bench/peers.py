@@ -1,5 +1,5 @@
-"""What others train and translate with, to compare with: torch.nn.Transformer, and Marian of Hugging Face Transformers.
-Both have one vocabulary for both sides, and embeddings shared with the output layer."""
+"""Peers to compare with: torch.nn.Transformer, and Marian of Hugging Face Transformers. Both have one vocabulary
+for both sides, and embeddings shared with the output layer."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class TorchTransformer(nn.Module):
             config.dropout,
             batch_first=True,
         )
+        self.transformer.encoder.use_nested_tensor = False  # padded rows, of which torch would warn
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         return self.logits(self.hidden(target, self.encode(source), source == PAD_ID))

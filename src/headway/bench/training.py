@@ -44,7 +44,7 @@ Pair = tuple[list[int], list[int]]
 PaddedBatch = tuple[Tensor, Tensor]
 
 
-class Text(NamedTuple):
+class RandomText(NamedTuple):
     """Sentences of random tokens, in the steps of an epoch."""
 
     source: Sentences
@@ -52,8 +52,8 @@ class Text(NamedTuple):
     steps: list[list[MicroBatch]]
 
     @classmethod
-    def of(cls, config: ModelConfig, options: TrainingSection) -> Text:
-        """As many as some steps take."""
+    def of(cls, config: ModelConfig, options: TrainingSection) -> RandomText:
+        """Enough for the steps of a round."""
         random = np.random.default_rng(1)
         count = STEPS * options.tokens_per_batch // sum(WORDS) + 1
         lengths = random.integers(*WORDS, size=(2, count)).clip(max=config.max_length - 1)
@@ -68,7 +68,7 @@ class Text(NamedTuple):
         return cls(source, target, list(islice(plan.steps(0), STEPS)))
 
     def pairs(self, steps: int) -> list[Pair]:
-        """Those of the first steps, each side with its end."""
+        """The pairs of the first steps, each side with its end."""
         numbers = [pair for step in self.steps[:steps] for one in step for pair in one.pairs]
         return [([*self.source[i].tolist(), EOS_ID], [*self.target[i].tolist(), EOS_ID]) for i in numbers]
 
@@ -95,7 +95,9 @@ def prepare_process(device: torch.device) -> None:
     keep_matrix_kernels(device)
 
 
-def make_headway(config: ModelConfig, options: TrainingSection, device_of: str, text: Text) -> Callable[[int], None]:
+def make_headway(
+    config: ModelConfig, options: TrainingSection, device_of: str, text: RandomText
+) -> Callable[[int], None]:
     """Makes the first steps, as many as it is asked for, as a run does; at a rate of 0."""
     device = torch.device(device_of)
     prepare_process(device)
@@ -176,7 +178,7 @@ def bench_training(recipe: Recipe) -> dict[str, Any]:
     options, size = recipe.training, recipe.tokenizer.vocab_size
     device = torch.device(pick_device(options.device))
     config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
-    text = Text.of(config, options)
+    text = RandomText.of(config, options)
     arguments = config, options, str(device)
     headway = Contender(HEADWAY, make_headway, *arguments, text, device=str(device))
     headway.work(1)

@@ -1,5 +1,5 @@
-"""The speed of a translation, beside peers: models of one configuration with random weights, which never end a
-sentence, so that all write `TOKENS` tokens for each. Tokenisation counts for headway alone."""
+"""The speed of a translation, beside peers: models of one configuration with random weights, all of which write
+`TOKENS` tokens for each sentence. Tokenisation counts for headway alone."""
 
 from __future__ import annotations
 
@@ -27,34 +27,56 @@ from headway.text.words import WordTokenizer
 from headway.translator import Translator
 
 TOKENS = 30
-"""Length of a source and of a translation."""
+"""Length of a source without its end, and of a translation with it."""
 FEWEST, MOST = 8, 1024
 """Sentences of a round: as many as headway translates in about the time of a round."""
 PEERS_BATCH = 64
 NEVER = -1e4
-"""Bias of the end symbol."""
+"""Bias of the end symbol in a peer's model, which is stopped after `TOKENS`."""
 Translate = Callable[[int, int], None]
 """Translates the first sentences, as many as it is asked for, with a beam of this size."""
+
+
+def ending_model(config: ModelConfig) -> Transformer:
+    """A model with random weights whose translations have `TOKENS` tokens with <eos>. One number of the decoder's
+    hidden states comes from the position alone, and its sign makes <eos> impossible or certain.
+
+    config: with learned positions. A model that never ends would have CTranslate2 search all sentences twice, as it
+    does where a translation is too long.
+    """
+    model = Transformer(config)
+    with torch.no_grad():
+        model.target_embedding.weight[:, 0] = model.output.weight[:, 0] = 0.0
+        model.output.weight[EOS_ID] = 0.0
+        model.output.weight[EOS_ID, 0] = 1e3
+        positions = model.get_parameter("target_positions.weight")
+        positions[: TOKENS - 1, 0], positions[TOKENS - 1 :, 0] = -3.0, 3.0
+        for name, parameter in model.decoder.named_parameters():
+            if name.endswith(("output.weight", "output.bias", "outer.weight", "outer.bias")):
+                parameter[0] = 0.0
+            elif name.endswith("norm.weight"):
+                parameter[0] = 2.0  # else the number fades from norm to norm
+    return model
 
 
 def make_headway(
     config: ModelConfig, device: str, precision: TranslatingPrecision, engine: EngineName, sources: list[list[int]]
 ) -> Translate:
     words = WordTokenizer([f"w{number}" for number in range(config.source_vocab_size - len(CONTROL_PIECES))])
-    model = Transformer(config)
-    with torch.no_grad():
-        assert model.output.bias is not None
-        model.output.bias[EOS_ID] = NEVER
     stored = StoredModel(
-        model=model, source_tokenizer=words, target_tokenizer=words, source_language="de", target_language="en"
+        model=ending_model(config),
+        source_tokenizer=words,
+        target_tokenizer=words,
+        source_language="de",
+        target_language="en",
     )
     with tempfile.TemporaryDirectory() as cache:
-        os.environ["HEADWAY_CACHE"] = cache  # of CTranslate2's form of a model that nobody uses again
+        os.environ["HEADWAY_CACHE"] = cache  # CTranslate2's form of this model is needed once
         translator = Translator(stored, device=device, precision=precision, engine=engine)
     texts = [words.decode(source) for source in sources]
 
     def translate(count: int, beam_size: int) -> None:
-        translator.translate(texts[:count], beam_size=beam_size, max_length=TOKENS)
+        translator.translate(texts[:count], beam_size=beam_size)
 
     return translate
 
@@ -64,7 +86,7 @@ def make_hugging_face(
 ) -> Translate:
     """`generate` of transformers."""
     device = torch.device(device_of)
-    net = HuggingFaceMarian(config).model
+    net: Any = HuggingFaceMarian(config).model
     net.final_logits_bias[0, EOS_ID] = NEVER
     net.to(device, translating_dtype(precision, device)).eval()
 
@@ -116,14 +138,18 @@ def bench_translating(recipe: Recipe, precision: TranslatingPrecision = "auto") 
     """Measures translations with the recipe's model on its device, with its beam and greedy. Raises UserError."""
     size, beam_size = recipe.tokenizer.vocab_size, recipe.decoding.beam_size
     device = torch.device(pick_device(recipe.training.device))
-    options = {**recipe.model_options(), "output_bias": True}
+    options = {**recipe.model_options(), "positions": "learned"}
     config = ModelConfig.preset(**options, source_vocab_size=size, target_vocab_size=size)
     random = np.random.default_rng(1)
     sources = random.integers(len(CONTROL_PIECES), size, (MOST, TOKENS)).tolist()
     of_all = config, str(device), precision
-    made = {"headway": (make_headway, (*of_all, "torch", sources))}
+    made: dict[str, tuple[Callable[..., Translate], tuple[Any, ...]]] = {
+        "headway": (make_headway, (*of_all, "torch", sources))
+    }
     if importlib.util.find_spec("ctranslate2"):
-        made["headway, engine ctranslate2"] = make_headway, (*of_all, "ctranslate2", sources)
+        made["headway, ctranslate2"] = make_headway, (*of_all, "ctranslate2", sources)
+        if device.type == "cpu":
+            made["headway, ctranslate2 int8"] = make_headway, (config, "cpu", "int8", "ctranslate2", sources)
     if importlib.util.find_spec("transformers"):
         made["Hugging Face generate"] = make_hugging_face, (*of_all, sources)
     racing = [Contender(name, make, *given, device=str(device)) for name, (make, given) in made.items()]

@@ -23,9 +23,8 @@ def bench(
 ) -> None:
     """Measure this machine's speed at training or translating, beside torch.nn.Transformer and Hugging Face.
 
-    The model is a preset with random weights, and so is the text: 30 tokens a sentence. Those that are compared take
-    turns, each in a process of its own. The share of the peak is that of a product of two large matrices, measured in
-    the same run.
+    The model is a preset with random weights, the text is random, about 30 tokens a sentence. The contenders take
+    turns, each in a process of its own. Peak is the speed of a product of two large matrices, measured in the same run.
 
     \b
     headway bench train --preset base
