@@ -55,7 +55,7 @@ def main() -> None:
         steps = round(options.steps * MIXED_STEPS) if mixed else options.steps
         recipe = options.work / f"{run.name}.yaml"
         recipe.write_text(yaml.safe_dump(fine_tuning(start, domain, mixed, steps)), encoding="utf-8")
-        headway("train", recipe, "--output", run, "--or-resume", threads=1)
+        headway("train", recipe, "--resume", run, threads=1)
         scores[name] = [bleu(run, test) for test in tests]
     print("| Model | messages, BLEU | gain | Flickr, BLEU | lost |\n|---|---|---|---|---|")
     print(f"| general | {before[0]:.2f} | | {before[1]:.2f} | |")

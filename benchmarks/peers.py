@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headway.bench import peers as of_headway
-from headway.bench.peers import Embedding
+from headway.bench.peers import PeerEmbedding
 from headway.model import ModelConfig
 
 PAD = 0
@@ -64,7 +64,7 @@ class Textbook(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.embedding = Embedding(config)
+        self.embedding = PeerEmbedding(config)
         self.encoder = nn.ModuleList(TextbookLayer(config, cross=False) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(TextbookLayer(config, cross=True) for _ in range(config.decoder_layers))
 

@@ -203,7 +203,7 @@ def finish(rows: Mapping[str, Row], row: Row, seed: int, work: Path, threads: in
     if row.after is not None:
         changes.append(f"training.init_from={work / f'{row.after}-{seed}'}")
     if row.of is None:
-        headway("train", row.recipe, *changes, "--output", run, "--or-resume", threads=threads)
+        headway("train", row.recipe, *changes, "--resume", run, threads=threads)
     run = run / "stages" / row.stage if row.stage else stage_of(run)
     recipe = load_recipe(run / "recipe.yaml")
     shown = json.loads(headway("show", run, "--json"))

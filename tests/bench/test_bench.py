@@ -1,21 +1,12 @@
 """The arithmetic of `headway bench`, on contenders whose times are known."""
 
-import json
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-import torch
-from typer.testing import CliRunner
 
-from headway.bench import training, translating
 from headway.bench.contenders import race
 from headway.bench.training import in_batches, speeds
-from headway.bench.translating import TOKENS, ending_model
-from headway.cli import app
-from headway.decoding import SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
-from headway.model import ModelConfig
 
 
 class Fake:
@@ -67,38 +58,3 @@ def test_padded_batches_keep_to_their_tokens_and_lose_no_pair():
     assert sum(int((source == 3).sum()) for source, _ in batches) == len(pairs)
     found = [row[row != 0].tolist() for source, _ in batches for row in source]
     assert found == [source for source, _ in pairs]
-
-
-@pytest.mark.parametrize("norm", ["post", "pre"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_every_translation_of_a_measured_model_has_its_tokens(norm, dtype):
-    sizes = {"d_model": 32, "num_heads": 2, "d_ff": 64, "norm": norm, "positions": "learned"}
-    model = ending_model(ModelConfig(50, 50, **sizes)).eval()
-    searcher = TorchSearcher(TorchEngine(model, [], dtype), 0, torch.device("cpu"))
-    sources = np.random.default_rng(1).integers(4, 50, (3, TOKENS)).tolist()
-    for beam_size in (1, 4):
-        found = searcher.search(sources, SearchOptions(beam_size=beam_size), [2 * TOKENS] * 3, [[]] * 3)
-        assert [(len(best.ids) + 1, best.stopped) for [best] in found] == [(TOKENS, "eos")] * 3
-
-
-@pytest.mark.parametrize(("what", "names"), [("train", 2), ("translate", 7)])
-def test_the_command_measures_headway_beside_peers(monkeypatch, what, names):
-    """On the smallest model, in one round."""
-    for module in (training, translating):
-        monkeypatch.setattr(module, "ROUNDS", 1)
-        monkeypatch.setattr(module, "SECONDS", 0.0)
-    sizes = ["d_model=32", "d_ff=32", "encoder_layers=1", "decoder_layers=1"]
-    changes = [*(f"model.{size}" for size in sizes), "tokenizer.vocab_size=100", "training.tokens_per_batch=500"]
-    done = CliRunner().invoke(app, ["bench", what, "--preset", "tiny", "--device", "cpu", "--json", *changes])
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    rows = [row for row in found["rows"] if "Hugging Face" not in row["name"]]
-    assert len(rows) == names
-    assert found["rows"][0]["name"] == "headway"
-    assert all(0 < row["share_of_peak"] < 1 and row["target_tokens_per_second"] > 0 for row in rows)
-    assert all(row["memory_mib"] > 50 for row in rows)
-
-
-def test_a_word_that_is_no_setting_is_told():
-    done = CliRunner().invoke(app, ["bench", "train", "recipe.yaml"])
-    assert "recipe.yaml: bench takes key.path=value" in str(done.exception or done.output)

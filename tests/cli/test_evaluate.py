@@ -120,7 +120,16 @@ def test_without_metrics_the_document_is_as_it_was(folder):
         "ter",
         "ter_signature",
         "lines",
+        "numbers",
     ]
+
+
+def test_lines_with_wrong_numbers_are_counted(folder):
+    """No translation has a number: the model can't write any."""
+    (folder / "test.en").write_text("a 20\nc 30\nb a c\n")
+    (folder / "test.ko").write_text("20 a\nc 31\nc a b\n")
+    assert json.loads(evaluate("--json")[0])["numbers"] == {"lines": 2, "wrong": 2, "references": 1}
+    assert "wrong numbers: 2 of 2 lines with numbers; references 1\n" in evaluate()[0]
 
 
 def test_a_broken_metric_is_told_in_a_line(folder):

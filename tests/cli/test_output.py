@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from headway.cli import app
 
 COMMANDS = typer.main.get_command(app).commands
-WRITE_NOTHING = {"score", "check", "serve", "show", "plan"}
+WRITE_NOTHING = {"score", "check", "serve", "show", "plan", "bench"}
 """Commands with results on standard output alone."""
 
 

@@ -117,7 +117,7 @@ def test_any_number_of_processes_gives_the_same_bytes(folder):
     assert not (folder / "1" / "work").exists()
 
 
-NOISE = ("tokenizer.kind=bpe", "tokenizer.vocab_size=330", "data.noise={share: 0.5, kinds: [upper], versions: 4}")
+NOISE = ("tokenizer.kind=bpe", "tokenizer.vocab_size=330", "data.noise={share: 0.5, kinds: [upper]}")
 
 
 def test_noise_is_in_the_sources_of_training_alone(folder):
@@ -129,14 +129,14 @@ def test_noise_is_in_the_sources_of_training_alone(folder):
     assert files(folder / "1") == files(folder / "2")
     usual, noisy = (ParallelIds(folder / one / "train") for one in ("usual", "1"))
     of_usual, tokenizer = (find_tokenizer(folder / one, "source") for one in ("usual", "1"))
-    assert (noisy.versions, len(noisy), noisy.sizes) == (4, 4 * len(usual), usual.sizes)
+    assert (noisy.versions, len(noisy), noisy.sizes) == (8, 8 * len(usual), usual.sizes)
     found = Counter()
     for pair in range(len(usual)):
         source = of_usual.decode(usual.source[pair].tolist()[1:])
         target = of_usual.decode(usual.target[pair].tolist())
-        for number in range(4):
-            ids = noisy.source[4 * pair + number].tolist()
-            assert tokenizer.decode(noisy.target[4 * pair + number].tolist()) == target
+        for number in range(8):
+            ids = noisy.source[8 * pair + number].tolist()
+            assert tokenizer.decode(noisy.target[8 * pair + number].tolist()) == target
             assert len(ids) < MAX_LENGTH
             assert ids[0] == usual.source[pair][0], "the tag"
             text = tokenizer.decode(ids[1:])
@@ -181,7 +181,7 @@ def test_the_same_text_on_both_sides_is_a_mistake_unless_noise_is_corrected(fold
 def test_other_noise_is_another_folder(folder):
     make(recipe_of(folder, *NOISE), folder / "out")
     read_prepared_for(recipe_of(folder, *NOISE).preparation(MAX_LENGTH), folder / "out", None, None)
-    for change in ("data.noise.share=0.4", "data.noise.kinds=lower", "data.noise.versions=5", "data.noise=null"):
+    for change in ("data.noise.share=0.4", "data.noise.kinds=lower", "data.noise=null"):
         with pytest.raises(UserError, match="noise"):
             read_prepared_for(recipe_of(folder, *NOISE, change).preparation(MAX_LENGTH), folder / "out", None, None)
 
@@ -532,11 +532,14 @@ def test_a_run_that_was_begun_before_there_were_filters_goes_on(folder):
     before = recipe.model_dump(mode="json")
     for key in ("filters", "held_out", "temperature", "prepared"):
         del before["data"][key]
-    del before["tokenizer"]["sample_pairs"]
     refuse_changes(before, recipe)
-    before["tokenizer"] |= {"segmentations": 1, "segmentation_alpha": 0.1}  # keys that are retired
+    before["tokenizer"] |= {  # retired keys
+        "segmentations": 1,
+        "segmentation_alpha": 0.1,
+        "sample_pairs": 1_000_000,
+    }
     refuse_changes(before, recipe)
-    for change in ("data.temperature=2", "data.filters.copies=true", "tokenizer.sample_pairs=5", "data.prepared=x"):
+    for change in ("data.temperature=2", "data.filters.copies=true", "tokenizer.vocab_size=5", "data.prepared=x"):
         with pytest.raises(UserError, match=change.partition("=")[0]):
             refuse_changes(before, recipe_of(folder, change, filters={}))
 

@@ -13,9 +13,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.documents.test_parsing import ATOMS, HTML, TEXT, itself, letters, unspaced
-from tests.page.test_inspecting import random_translator
 
+import headway.documents
 from headway.documents.parsing import NBest, PendingDocuments, parse_document
 from headway.errors import UserError
 from headway.model import Transformer
@@ -24,6 +23,8 @@ from headway.serving.pairs import Pairs
 from headway.serving.service import Service
 from headway.serving.settings import Settings
 from headway.translator import Translator
+from tests.documents.test_parsing import ATOMS, HTML, TEXT, itself, letters, unspaced
+from tests.page.test_inspecting import random_translator
 
 SENTENCES = [
     "the cat sat. A dog ran after the mat!  the cat\n\nthe mat sat on the mat.\r\n",
@@ -207,7 +208,8 @@ def test_an_unknown_format_is_refused(door):
 
 @pytest.mark.parametrize("package", ["sentencex", "regex"])
 def test_without_its_packages_one_line_names_the_extra(door, package, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("headway.documents")]:
+    for name in [name for name in sys.modules if name.startswith("headway.documents.")]:
+        monkeypatch.setattr(headway.documents, name.rpartition(".")[2], sys.modules[name])  # restored
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UserError, match=rf"^{package} is not installed: pip install 'headway\[documents\]'$"):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.data.noise import KINDS
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.recipe.reading import load_recipe, make_recipe
@@ -44,7 +45,6 @@ def test_defaults_file_and_command_line(recipe_file):
     [
         ("tokenizer.vocab_size", [1], [0]),
         ("tokenizer.min_frequency", [1], [0]),
-        ("tokenizer.sample_pairs", [1], [0]),
         ("training.max_steps", [1], [0]),
         ("training.max_epochs", [1], [0]),
         ("training.max_minutes", [1e-9], [0.0]),
@@ -70,16 +70,14 @@ def test_defaults_file_and_command_line(recipe_file):
         ("data.filters.max_ratio", [1.000001], [1.0]),
         ("data.filters.language", [1e-9, 0.999999], [0.0, 1.0]),
         ("data.noise.share", [1e-9, 1.0], [0.0, 1.000001]),
-        ("data.noise.versions", [2, 1000], [1, 1001]),
     ],
 )
 def test_the_least_and_the_most_of_each_number(recipe_file, key, possible, impossible):
-    needed = ["data.noise.share=0.5"] if key == "data.noise.versions" else []
     for value in possible:
-        load_recipe(recipe_file, [*needed, f"{key}={value}"])
+        load_recipe(recipe_file, [f"{key}={value}"])
     for value in impossible:
         with pytest.raises(UserError, match=key.split(".")[-1]):
-            load_recipe(recipe_file, [*needed, f"{key}={value}"])
+            load_recipe(recipe_file, [f"{key}={value}"])
 
 
 def test_of_several_mistakes_one_is_told_as_if_it_were_alone():
@@ -148,6 +146,21 @@ def test_a_retired_key_is_taken_at_its_default(recipe_file):
     assert str(error.value) == (
         f"{recipe_file}: tokenizer.segmentations was retired; leave it out (only 1, its default, is still taken)"
     )
+
+
+@pytest.mark.parametrize("stage", [False, True])
+def test_a_retired_key_within_a_section_is_taken_at_its_default(recipe_file, stage):
+    """Also in the changes of a stage."""
+    of_stage = "stages: [{name: first, data: {noise: %s}}]\n"
+    for noise in ("{share: 0.5}", "{share: 0.5, versions: 8}"):
+        text = TEXT + of_stage % noise if stage else TEXT.replace("data:\n", f"data:\n  noise: {noise}\n")
+        recipe_file.write_text(text)
+        recipe = load_recipe(recipe_file)
+        [trained] = [recipe.of_stage(one, recipe_file.parent) for one in recipe.stages] or [recipe]
+        assert trained.data.noise.model_dump() == {"share": 0.5, "kinds": [*KINDS]}
+    recipe_file.write_text(text.replace("8", "4"))
+    with pytest.raises(UserError, match=r"data.noise.versions was retired; leave it out \(only 8"):
+        load_recipe(recipe_file)
 
 
 SEVERAL = """

@@ -108,6 +108,16 @@ def test_what_was_cut_off_is_told(serve):
     assert "headway_truncated_sentences_total 2.0" in server.service.metrics.page().decode()
 
 
+def test_numbers_that_are_missing_or_invented_are_told(serve):
+    server = serve(CopyingTranslator(change=lambda text: text.replace("244890", "24,490")))
+    wrong, fine = {"missing": ["244890"], "invented": ["24,490"]}, {"missing": [], "invented": []}
+    assert server.translate("Es sind 7.") == {"translatedText": "Es sind 7."}
+    assert server.translate("Es sind 244890.") == {"translatedText": "Es sind 24,490.", "numbers": wrong}
+    assert server.translate(["Es sind 7.", "Es sind 244890."])["numbers"] == [fine, wrong]
+    assert server.translate("<p id=1>Es sind 244890.</p>", format="html")["numbers"] == wrong
+    assert "numbers" not in server.translate("Es sind 244890.", source="en"), "it isn't translated"
+
+
 def test_a_field_given_twice_in_a_form_is_a_list(serve):
     assert serve().post("/translate", data={**GOOD, "q": ["a", "b"]}).json() == {"translatedText": ["a", "b"]}
 

@@ -15,8 +15,9 @@ from headway.errors import UserError
 from headway.serving import service as service_module
 from headway.serving.admission import BODIES_OF_A_CLIENT, Rates, parse_limits
 from headway.serving.logs import JsonLines, LogWriter
+from headway.serving.looking_inside import MOST_CALLS, MOST_OF_A_CLIENT
 from headway.serving.pairs import Pairs
-from headway.serving.service import MOST_CALLS, MOST_OF_A_CLIENT, LatestCache
+from headway.serving.service import LatestCache
 from tests.serving.conftest import CopyingTranslator, at, until
 
 GOOD = {"q": "Ein Hund.", "source": "de", "target": "en"}

@@ -367,7 +367,7 @@ def test_input_without_line_ends_is_refused(trained):
 def test_the_same_text_twice_is_told(corpus, trained, tmp_path):
     copies = {name: tmp_path / name for name in ("train.src", "train.tgt", "valid.src")}
     for name, copy in copies.items():
-        shutil.copy(corpus.file(name), copy)
+        copy.write_text("".join(corpus.file(name).read_text().splitlines(keepends=True)[:50]))
     files = training(corpus.file("train.src"), corpus.file("train.tgt"), copies["train.src"], copies["train.tgt"])
     options = (*QUICK, "training.max_steps=1")
     outcome = run_headway(*files[:-3], tmp_path / "one", *LANGUAGES, *options)

@@ -75,7 +75,7 @@ def started(programs: Path, command: list[str], run: str):
 @pytest.mark.parametrize("command", [slurm_command, kubernetes_command])
 def test_a_run_is_begun_or_resumed(programs, command):
     _, given = started(programs, command(), "runs/mine")
-    assert (*given["arguments"], str(given["output"]), given["or_resume"]) == ("mine.yaml", "runs/mine", True)
+    assert (*given["arguments"], str(given["resume"])) == ("mine.yaml", "runs/mine")
 
 
 def test_torchrun_under_slurm(programs):

@@ -187,6 +187,24 @@ def test_words_that_it_is_less_sure_of_are_named(open_page):
     assert any(word == "Dog" and int(title.strip("<%")) <= 25 for word, title in shares)
 
 
+@pytest.mark.parametrize(
+    ("locale", "says"),
+    [
+        ("en-US", "Numbers missing from the translation: 20 · 30 Numbers that aren't in the text: 40"),
+        ("ko-KR", "번역문에서 빠진 숫자: 20 · 30 원문에 없는 숫자: 40"),
+    ],
+)
+def test_wrong_numbers_are_named(open_page, locale, says):
+    numbers, answer = {"missing": ["20", "30"], "invented": ["40"]}, {"translatedText": "bee 40"}
+    page = open_page(locale)
+    page.route("**/translate", lambda route: route.fulfill(json={**answer, "numbers": numbers}))
+    translated(page, "bee 20 30", "bee 40")
+    sync_api.expect(page.locator("#numbers")).to_have_text(says)
+    page.route("**/translate", lambda route: route.fulfill(json=answer))
+    page.fill("#text", "bee 40")
+    sync_api.expect(page.locator("#numbers")).to_be_hidden()
+
+
 def test_a_sentence_that_is_too_long_to_judge_leaves_the_others(open_page):
     def answer(route) -> None:
         if route.request.post_data_json["q"].startswith("Ant"):

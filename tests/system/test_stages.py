@@ -58,7 +58,7 @@ def test_a_stopped_run_goes_on_in_its_stage(recipe, whole, tmp_path):
     """Three times: in each stage, by each signal, and the last time the whole is somewhere else."""
     run = tmp_path / "run"
     for name, number in zip(STAGES, (signal.SIGINT, signal.SIGTERM, signal.SIGKILL), strict=True):
-        command = [sys.executable, "-m", "headway", "train", str(recipe), "--output", str(run), "--or-resume"]
+        command = [sys.executable, "-m", "headway", "train", str(recipe), "--resume", str(run)]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         wait_until(process, lambda name=name: len(entries(stage_folder(run, name))) > 12)
         os.kill(process.pid, number)

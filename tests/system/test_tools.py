@@ -47,11 +47,6 @@ def test_sampling_prefix_and_repeats(trained):
     )
     assert first == second != third
     assert run_headway("translate", trained, "--prefix", "fox", input_="ant bee\ncat\n").out.count("fox") == 2
-    drawn = run_headway(
-        "translate", trained, "--sample", "temperature=3,seed=1", "--mbr", "8", input_="ant bee cat\n"
-    ).out
-    assert drawn.count("\n") == 1
-    assert drawn != first
     assert lines(run_headway("translate", trained, "--no-repeat-ngram", "1", input_="ant ant\n")) != ["ant ant"]
     assert "'heat=1' is not one of temperature=NUMBER" in complaint("translate", trained, "--sample", "heat=1")
     assert "sampling follows no beam" in complaint("translate", trained, "--sample", "seed=1", "--beam-size", "3")
@@ -60,7 +55,7 @@ def test_sampling_prefix_and_repeats(trained):
 
 def test_sampled_translations_are_evaluated(corpus, trained, tmp_path):
     """Those that `translate` writes with the same options."""
-    how = "--mbr", "4", "--sample", "temperature=2,seed=1"
+    how = "--sample", "temperature=2,seed=1"
     files = "--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt")
     run_headway("evaluate", trained, *files, *how, "--output", tmp_path / "evaluated")
     run_headway("translate", trained, corpus.file("test.src"), *how, "--output", tmp_path / "translated")
@@ -223,11 +218,6 @@ def test_inspect_in_every_form(trained, tmp_path):
     for option, value in (("--kind", "cat"), ("--layers", "3"), ("--heads", "0")):
         assert f"{option} {value}" in complaint("inspect", trained, "ant", option, value)
     assert "must end in" in complaint("inspect", trained, "ant", "--output", tmp_path / "a.gif")
-    moving = tmp_path / "moving.svg"
-    run_headway("inspect", trained, "ant bee cat", "--words", "--moving", "--output", moving)
-    assert all(f">{word}</text>" in moving.read_text() for word in ("ant", "bee", "cat"))
-    assert "ends in .svg" in complaint("inspect", trained, "ant", "--moving")
-    assert "one map" in complaint("inspect", trained, "ant", "--moving", "--heads", "all", "--output", moving)
 
 
 def test_inspect_analyses_a_translation(trained, tmp_path):

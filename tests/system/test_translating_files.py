@@ -140,3 +140,25 @@ def test_the_program_with_several_processes(trained, tmp_path):
     outcome = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
     wanted = run_headway("translate", trained, tmp_path / "input.de")
     assert outcome.stdout == wanted.out
+
+
+def test_a_document_is_known_by_its_name(trained, tmp_path):
+    film = "1\n00:00:01,000 --> 00:00:02,500\n<i>ant bee</i>\n\n2\n00:00:03,000 --> 00:00:04,000\ncat\ndog\n"
+    file, made = tmp_path / "film.srt", tmp_path / "made.srt"
+    file.write_text(film)
+    outcome = run_headway("translate", trained, file, "--output", made)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    assert made.read_text() == film.replace("ant bee", "bee ant").replace("cat\ndog", "dog cat")
+    assert run_headway("translate", trained, "-", "--as", "srt", input_=film).out == made.read_text()
+    assert run_headway("translate", trained, file, "--as", "lines").out.count("\n") == film.count("\n")
+    for flag, value in (("--n-best", 2), ("--column", "text"), ("--server", "http://localhost:1")):
+        given = [file] if flag == "--server" else [trained, file, "--as", "srt"]
+        assert f"{flag} is for lines, and {file} is read as srt; see --as" in complaint(
+            "translate", *given, flag, value
+        )
+    assert "--as doc: choose lines, html" in complaint("translate", trained, file, "--as", "doc")
+    (tmp_path / "a.pdf").write_bytes(b"%PDF")
+    assert "convert it first: pdftotext" in complaint("translate", trained, tmp_path / "a.pdf")
+    file.write_text("no times\n")
+    assert f"{file}: has no times such as" in complaint("translate", trained, file, "--output", made)
+    assert made.read_text().startswith("1\n")

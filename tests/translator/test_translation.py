@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from headway.text.numbers import NumberCheck
 from headway.translator import Translation, Translator, aligning
 from tests.page.test_inspecting import TEXTS, random_translator
 
@@ -28,6 +29,14 @@ def test_its_fields_are_data(found):
     assert repr(Translation("a", -1.0, "eos")) == (
         "Translation(text='a', score=-1.0, stopped='eos', alternatives=[], confidence=None, out_of_domain=None)"
     )
+
+
+def test_its_wrong_numbers_are_told(found):
+    assert found.numbers == NumberCheck()
+    assert "numbers" not in found.to_dict()
+    pieces = dataclasses.replace(found._pieces, source_text="244890 or 7")
+    found = pickle.loads(pickle.dumps(dataclasses.replace(found, text="24,490 or 7", _pieces=pieces)))
+    assert found.to_dict()["numbers"] == {"missing": ["244890"], "invented": ["24,490"]}
 
 
 def test_nothing_is_found_before_it_is_asked_for_and_then_once(door, monkeypatch):

@@ -15,7 +15,7 @@ from headway.errors import UserError
 SETTLED = 0.3
 """Seconds between two contenders: the threads of one wait busily for a while when its work is done."""
 Worker = Callable[..., Any]
-"""Does one round of work."""
+"""A function that does one round of work."""
 
 
 def serve(make: Callable[..., Worker], arguments: tuple[Any, ...], pipe: Connection, device: str) -> None:

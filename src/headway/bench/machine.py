@@ -1,4 +1,4 @@
-"""A machine's peak of matrix products, its name, and the versions of the packages on it."""
+"""The peak speed of a machine, and the versions that ran on it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def matrix_peak(dtype: torch.dtype, device: torch.device = CPU, size: int | None
 
 
 def fastest_dtype(device: torch.device = CPU) -> torch.dtype:
-    """The type of the fastest matrix products: bf16 where the processor has it, as elsewhere it would take minutes."""
+    """The type of the fastest matrix products: bf16 where the processor has it, because elsewhere one takes minutes."""
     return training_dtype("auto", device)
 
 
 def versions(*packages: str) -> dict[str, Any]:
-    """The versions of Python, torch and the packages that are installed; the processor and its threads."""
+    """Versions of Python, torch and those packages that are installed; the processor and its threads."""
     found: dict[str, Any] = {
         "python": platform.python_version(),
         "processor": processor(),

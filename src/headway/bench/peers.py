@@ -1,5 +1,5 @@
-"""Peers to compare with: torch.nn.Transformer, and Marian of Hugging Face Transformers. Both have one vocabulary
-for both sides, and embeddings shared with the output layer."""
+"""Peers to compare with: torch.nn.Transformer, and Marian of Hugging Face Transformers. Both have one vocabulary for
+both sides, and embeddings shared with the output layer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headway.model import ModelConfig, SinusoidalPositions
 from headway.text.tokenizer import BOS_ID, PAD_ID
 
 
-class Embedding(nn.Module):
+class PeerEmbedding(nn.Module):
     """Token embeddings times sqrt(d_model), positions, dropout."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -35,7 +35,7 @@ class TorchTransformer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.embedding = Embedding(config)
+        self.embedding = PeerEmbedding(config)
         self.transformer = nn.Transformer(
             config.d_model,
             config.num_heads,
@@ -45,7 +45,6 @@ class TorchTransformer(nn.Module):
             config.dropout,
             batch_first=True,
         )
-        self.transformer.encoder.use_nested_tensor = False  # padded rows, of which torch would warn
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         return self.logits(self.hidden(target, self.encode(source), source == PAD_ID))

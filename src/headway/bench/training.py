@@ -53,7 +53,7 @@ class RandomText(NamedTuple):
 
     @classmethod
     def of(cls, config: ModelConfig, options: TrainingSection) -> RandomText:
-        """Enough for the steps of a round."""
+        """Sentences for `STEPS` steps."""
         random = np.random.default_rng(1)
         count = STEPS * options.tokens_per_batch // sum(WORDS) + 1
         lengths = random.integers(*WORDS, size=(2, count)).clip(max=config.max_length - 1)

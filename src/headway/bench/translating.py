@@ -1,12 +1,13 @@
-"""The speed of a translation, beside peers: models of one configuration with random weights, all of which write
-`TOKENS` tokens for each sentence. Tokenisation counts for headway alone."""
+"""The speed of a translation, beside peers: models of one configuration with random weights, which never end a
+sentence, so that all write `TOKENS` tokens for each. Tokenisation counts for headway alone."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import tempfile
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from headway.bench.contenders import Contender, race
 from headway.bench.machine import device_name, fastest_dtype, matrix_peak, versions
 from headway.bench.peers import HuggingFaceMarian, TorchTransformer
 from headway.bench.training import ROUNDS, SECONDS, memories, speeds
+from headway.decoding.ctranslate2_model import ModelPieces, export_ctranslate2, load_ctranslate2
 from headway.decoding.engine import padded
-from headway.devices import EngineName, TranslatingPrecision, pick_device, translating_dtype
+from headway.devices import TranslatingPrecision, pick_device, translating_dtype
 from headway.model import ModelConfig, Transformer
 from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import forward_work
@@ -27,56 +29,64 @@ from headway.text.words import WordTokenizer
 from headway.translator import Translator
 
 TOKENS = 30
-"""Length of a source without its end, and of a translation with it."""
+"""Length of a source and of a translation."""
 FEWEST, MOST = 8, 1024
 """Sentences of a round: as many as headway translates in about the time of a round."""
 PEERS_BATCH = 64
 NEVER = -1e4
-"""Bias of the end symbol in a peer's model, which is stopped after `TOKENS`."""
+"""Bias of the end symbol."""
 Translate = Callable[[int, int], None]
 """Translates the first sentences, as many as it is asked for, with a beam of this size."""
 
 
-def ending_model(config: ModelConfig) -> Transformer:
-    """A model with random weights whose translations have `TOKENS` tokens with <eos>. One number of the decoder's
-    hidden states comes from the position alone, and its sign makes <eos> impossible or certain.
-
-    config: with learned positions. A model that never ends would have CTranslate2 search all sentences twice, as it
-    does where a translation is too long.
-    """
+def random_model(config: ModelConfig) -> StoredModel:
+    """A model that never ends a translation."""
+    words = WordTokenizer([f"w{number}" for number in range(config.source_vocab_size - len(CONTROL_PIECES))])
     model = Transformer(config)
     with torch.no_grad():
-        model.target_embedding.weight[:, 0] = model.output.weight[:, 0] = 0.0
-        model.output.weight[EOS_ID] = 0.0
-        model.output.weight[EOS_ID, 0] = 1e3
-        positions = model.get_parameter("target_positions.weight")
-        positions[: TOKENS - 1, 0], positions[TOKENS - 1 :, 0] = -3.0, 3.0
-        for name, parameter in model.decoder.named_parameters():
-            if name.endswith(("output.weight", "output.bias", "outer.weight", "outer.bias")):
-                parameter[0] = 0.0
-            elif name.endswith("norm.weight"):
-                parameter[0] = 2.0  # else the number fades from norm to norm
-    return model
+        assert model.output.bias is not None
+        model.output.bias[EOS_ID] = NEVER
+    return StoredModel(
+        model=model, source_tokenizer=words, target_tokenizer=words, source_language="de", target_language="en"
+    )
 
 
 def make_headway(
-    config: ModelConfig, device: str, precision: TranslatingPrecision, engine: EngineName, sources: list[list[int]]
+    config: ModelConfig, device: str, precision: TranslatingPrecision, sources: list[list[int]]
 ) -> Translate:
-    words = WordTokenizer([f"w{number}" for number in range(config.source_vocab_size - len(CONTROL_PIECES))])
-    stored = StoredModel(
-        model=ending_model(config),
-        source_tokenizer=words,
-        target_tokenizer=words,
-        source_language="de",
-        target_language="en",
-    )
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ["HEADWAY_CACHE"] = cache  # CTranslate2's form of this model is needed once
-        translator = Translator(stored, device=device, precision=precision, engine=engine)
-    texts = [words.decode(source) for source in sources]
+    stored = random_model(config)
+    translator = Translator(stored, device=device, precision=precision, engine="torch")
+    texts = [stored.source_tokenizer.decode(source) for source in sources]
 
     def translate(count: int, beam_size: int) -> None:
-        translator.translate(texts[:count], beam_size=beam_size)
+        translator.translate(texts[:count], beam_size=beam_size, max_length=TOKENS)
+
+    return translate
+
+
+def make_ctranslate2(config: ModelConfig, device: str, compute_type: str, sources: list[list[int]]) -> Translate:
+    """CTranslate2 by itself. headway's engine of this name searches again where a translation reaches its longest, as
+    all do here."""
+    stored, (kind, _, index) = random_model(config), device.partition(":")
+    threads, pieces = torch.get_num_threads() if kind == "cpu" else 1, ModelPieces(stored)
+    with tempfile.TemporaryDirectory() as folder:
+        export_ctranslate2(stored, Path(folder) / "model")
+        engine = load_ctranslate2(
+            Path(folder) / "model",
+            device=kind,
+            device_index=int(index or 0),
+            compute_type=compute_type,
+            inter_threads=threads,
+        )
+    texts = [[*pieces.of_source(source), pieces.source_end] for source in sources]
+
+    def translate(count: int, beam_size: int) -> None:
+        engine.translate_batch(
+            texts[:count],
+            beam_size=beam_size,
+            max_decoding_length=TOKENS,
+            max_batch_size=min(PEERS_BATCH, -(-count // threads)),
+        )
 
     return translate
 
@@ -86,7 +96,7 @@ def make_hugging_face(
 ) -> Translate:
     """`generate` of transformers."""
     device = torch.device(device_of)
-    net: Any = HuggingFaceMarian(config).model
+    net = HuggingFaceMarian(config).model
     net.final_logits_bias[0, EOS_ID] = NEVER
     net.to(device, translating_dtype(precision, device)).eval()
 
@@ -110,6 +120,7 @@ def make_torch(
     config: ModelConfig, device_of: str, precision: TranslatingPrecision, sources: list[list[int]]
 ) -> Translate:
     """The loop of a textbook, greedy, which runs the whole decoder for each token."""
+    warnings.filterwarnings("ignore", "The PyTorch API of nested tensors")  # its encoder uses them by itself
     device = torch.device(device_of)
     net = TorchTransformer(config).to(device, translating_dtype(precision, device)).eval()
 
@@ -135,21 +146,19 @@ def _batches(sources: list[list[int]], device: torch.device) -> list[torch.Tenso
 
 
 def bench_translating(recipe: Recipe, precision: TranslatingPrecision = "auto") -> dict[str, Any]:
-    """Measures translations with the recipe's model on its device, with its beam and greedy. Raises UserError."""
+    """Measures translations with the recipe's model on its device, with its beam and greedy. CTranslate2 computes
+    in int8 on CPU and in float16 on cuda. Raises UserError."""
     size, beam_size = recipe.tokenizer.vocab_size, recipe.decoding.beam_size
     device = torch.device(pick_device(recipe.training.device))
-    options = {**recipe.model_options(), "positions": "learned"}
+    options = {**recipe.model_options(), "output_bias": True}
     config = ModelConfig.preset(**options, source_vocab_size=size, target_vocab_size=size)
     random = np.random.default_rng(1)
     sources = random.integers(len(CONTROL_PIECES), size, (MOST, TOKENS)).tolist()
     of_all = config, str(device), precision
-    made: dict[str, tuple[Callable[..., Translate], tuple[Any, ...]]] = {
-        "headway": (make_headway, (*of_all, "torch", sources))
-    }
-    if importlib.util.find_spec("ctranslate2"):
-        made["headway, ctranslate2"] = make_headway, (*of_all, "ctranslate2", sources)
-        if device.type == "cpu":
-            made["headway, ctranslate2 int8"] = make_headway, (config, "cpu", "int8", "ctranslate2", sources)
+    made = {"headway, engine torch": (make_headway, (*of_all, sources))}
+    if device.type in ("cpu", "cuda") and importlib.util.find_spec("ctranslate2"):
+        compute_type = "int8" if device.type == "cpu" else "float16"
+        made[f"CTranslate2 {compute_type}"] = make_ctranslate2, (config, str(device), compute_type, sources)
     if importlib.util.find_spec("transformers"):
         made["Hugging Face generate"] = make_hugging_face, (*of_all, sources)
     racing = [Contender(name, make, *given, device=str(device)) for name, (make, given) in made.items()]

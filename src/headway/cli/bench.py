@@ -21,10 +21,11 @@ def bench(
     device: options.Device = "auto",
     as_json: options.JsonOutput = False,
 ) -> None:
-    """Measure this machine's speed at training or translating, beside torch.nn.Transformer and Hugging Face.
+    """Measure this machine's speed at training or translating.
 
-    The model is a preset with random weights, the text is random, about 30 tokens a sentence. The contenders take
-    turns, each in a process of its own. Peak is the speed of a product of two large matrices, measured in the same run.
+    torch.nn.Transformer and, where installed, Hugging Face's Marian and CTranslate2 are measured beside it, all with a
+    preset's sizes, random weights and random text of 30 tokens a sentence. They take turns, each in a process of its
+    own. The share of the peak is that of a product of two large matrices, measured in the same run.
 
     \b
     headway bench train --preset base

@@ -78,6 +78,7 @@ def evaluate(
                 raise UserError(f"{compare} has {len(others)} lines, but there are {count} to compare with")
             refuse_endless(compare, others, translator)
     hypotheses = test_set.translated(translator, **search)
+    numbers = test_set.wrong_numbers(hypotheses, translator.info)
     if output is not None:
         with files.writer(output) as file:
             file.writelines(f"{line}\n" for line in hypotheses)
@@ -87,7 +88,7 @@ def evaluate(
     if others is not None:
         comparisons = test_set.compared((hypotheses, measured), (others, test_set.measured(others)), tokenize)
     if as_json:
-        document = {**asdict(scores), "lines": len(test_set.sources)}
+        document = {**asdict(scores), "lines": len(test_set.sources), "numbers": numbers}
         document |= {"metrics": {one.metric: one.score for one in measured}} if measured else {}
         document |= {"comparison": [asdict(one) for one in comparisons]} if comparisons else {}
         files.print_json(document)
@@ -95,6 +96,10 @@ def evaluate(
     typer.echo(f"BLEU {scores.bleu:.2f}  {scores.bleu_signature}")
     typer.echo(f"chrF {scores.chrf:.2f}  {scores.chrf_signature}")
     typer.echo(f"TER  {scores.ter:.2f}  {scores.ter_signature}")
+    if numbers["lines"]:
+        typer.echo(
+            "wrong numbers: {wrong:,} of {lines:,} lines with numbers; references {references:,}".format(**numbers)
+        )
     for one in measured:
         typer.echo(f"{one.metric} {shown_score(one.metric, one.score)}")
     for one in comparisons:
@@ -208,6 +213,20 @@ class TestSet:
 
     def tokenization(self, info: ModelInfo) -> str:
         return self.tokenize or tokenization_for(info, self.target_language)
+
+    def wrong_numbers(self, translations: Sequence[str], info: ModelInfo) -> dict[str, int]:
+        """The lines whose source has numbers, and in how many the translation and the reference have other ones."""
+        from headway.text.numbers import check_numbers
+
+        lines, wrong, references = 0, 0, 0
+        for source, translation, reference in zip(self.sources, translations, self.references, strict=True):
+            tag, body = info.source_tokenizer.split_tag(source)
+            languages = info.source_language, tag.strip("<>") or self.target_language or info.target_language
+            if any(map(str.isdecimal, body)):
+                lines += 1
+                wrong += bool(check_numbers(body, translation, languages))
+                references += bool(check_numbers(body, reference, languages))
+        return {"lines": lines, "wrong": wrong, "references": references}
 
     def measured(self, translations: Sequence[str]) -> list[Measured]:
         return [metric.measure(self.sources, translations, self.references) for metric in self.metrics]

@@ -25,6 +25,7 @@ from headway.data.compressed import is_plain, open_bytes
 from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, read_lines, read_pairs
 from headway.data.lines import Layout, Line, chunks, span_of_shard, with_pauses
 from headway.data.two_sided import NO_LANGUAGES, Sides
+from headway.documents.kinds import MOST_BYTES
 from headway.errors import UserError
 from headway.insight.terminal import draw_table
 from headway.storage.steps import step_folders
@@ -140,6 +141,20 @@ def input_lines(file: str, layout: Layout, shard: str | None = None) -> Iterator
     return layout.lines(span.read(path), span.first)
 
 
+def input_bytes(file: str) -> bytes:
+    """The content of a file or of standard input. Raises UserError."""
+    if file == "-" and sys.stdin is None:
+        raise UserError("standard input is closed; give a file")
+    if file == "-":
+        return sys.stdin.buffer.read(MOST_BYTES + 1)
+    path = Path(file)
+    if not path.is_file():
+        problem = "is a folder" if path.is_dir() else "no such file"
+        raise UserError(f"{path}: {problem}; give a file, or - for standard input")
+    with open(path, "rb") as stream:
+        return stream.read(MOST_BYTES + 1)
+
+
 def check_input(path: Path, layout: Layout) -> None:
     """Raises UserError for anything but a file with one text per line."""
     if path.is_dir() or not path.exists():
@@ -170,6 +185,17 @@ def parallel_pairs(
     for notice in CorpusFiles(source, targets, languages).notices():
         tell(f"headway: notice: {notice}")
     return read_pairs(source, targets, lenient=lenient, languages=languages)
+
+
+def write_bytes(data: bytes, output: Path | None) -> None:
+    """Writes to a device or a pipe. output: None is standard output."""
+    if output is not None:
+        output.write_bytes(data)
+    elif isinstance(sys.stdout, ClosedOutput):
+        sys.stdout.write("")
+    else:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
 
 
 def arriving_chunks(items: Iterator[Item], size: Callable[[Item], int], *files: str | Path) -> Iterator[list[Item]]:

@@ -42,7 +42,6 @@ def inspect(
     layers: Annotated[str, Option(help="Layer numbers from 1, with commas; or last, or all.")] = "last",
     heads: Annotated[str, Option(help="Head numbers from 1, with commas; or all, or mean (of all heads).")] = "mean",
     words: Annotated[bool, Option("--words", help="Join the tokens of each word.")] = False,
-    moving: Annotated[bool, Option("--moving", help="Show words one by one with lines of attention (.svg).")] = False,
     last: Annotated[int | None, Option(min=1, help="Compare this many of the last models of a run.")] = None,
     analysis: Annotated[
         list[str] | None,
@@ -69,7 +68,6 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft."
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --output page.html
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --kind all --layers all --heads all --output maps.svg
-    headway inspect runs/multi30k-de-en "Ein Hund läuft." --words --moving --output moving.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --layers 3 --heads 1,2 --last 5 --output growing.svg
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --target "A cat sleeps." --output record.json
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
@@ -86,16 +84,14 @@ def inspect(
     if text is None:
         if source is None:
             raise UserError("give a SENTENCE, or --source FILE")
-        if chooses_maps or moving or last is not None:
-            raise UserError(
-                "--source makes a table: --kind, --layers, --heads, --words, --moving and --last are for maps"
-            )
+        if chooses_maps or last is not None:
+            raise UserError("--source makes a table: --kind, --layers, --heads, --words and --last are for maps")
         load = partial(files.load_translator, model, device, threads=threads, core=core)
         write_table(model, load, analysis or [], source, target, output, target_language)
         return
     if source is not None:
         raise UserError("give a SENTENCE or --source FILE, not both")
-    suffix = _checked_suffix(output, moving=moving, chooses_maps=chooses_maps, analyses=bool(analysis))
+    suffix = _checked_suffix(output, chooses_maps=chooses_maps, analyses=bool(analysis))
     kinds = list(KINDS) if kind == "all" else cast("list[AttentionKind]", kind.split(","))
     if unknown := [one for one in kinds if one not in KINDS]:
         raise UserError(f"--kind {kind}: {unknown[0]!r} is none of {', '.join(KINDS)}, all")
@@ -128,32 +124,24 @@ def inspect(
     if words:
         moments = {name: maps.words() for name, maps in moments.items()}
     charts = _chosen_maps(moments, kinds, layers, heads)
-    _show_maps(charts, output, moving=moving, cross=kinds == ["cross"])
+    _show_maps(charts, output)
 
 
-def _show_maps(charts: list[list[HeatMap]], output: Path | None, *, moving: bool, cross: bool) -> None:
-    """Writes a picture, or prints the maps. Raises UserError if several are to move."""
+def _show_maps(charts: list[list[HeatMap]], output: Path | None) -> None:
+    """Writes a picture, or prints the maps."""
     from headway.insight import draw_map
-    from headway.insight.animation import animated_picture
 
-    if output is not None and moving:
-        if not cross or [len(row) for row in charts] != [1]:
-            raise UserError("--moving draws one map of --kind cross: give one layer, and one head or the mean")
-        [[chart]] = charts
-        output.write_text(animated_picture(chart.columns, chart.rows, chart.values), encoding="utf-8", newline="\n")
-    elif output is not None:
+    if output is not None:
         save_picture(draw_heat_maps(charts), output)
-    else:
-        for one in (one for row in charts for one in row):
-            typer.echo(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}\n")
+        return
+    for one in (one for row in charts for one in row):
+        typer.echo(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}\n")
 
 
-def _checked_suffix(output: Path | None, *, moving: bool, chooses_maps: bool, analyses: bool) -> str:
+def _checked_suffix(output: Path | None, *, chooses_maps: bool, analyses: bool) -> str:
     """The suffix of the file to write, or "". Raises UserError if such a file can't hold what is asked for."""
     suffix = "" if output is None else output.suffix.lower()
-    if moving and suffix != ".svg":
-        raise UserError("--moving makes a picture: it needs --output with a name that ends in .svg")
-    if output is not None and not moving:
+    if output is not None:
         check_picture_path(output, others=WHOLE)
     if suffix in WHOLE and chooses_maps:
         raise UserError(f"a {suffix} file holds every map; leave --kind, --layers, --heads and --words out")

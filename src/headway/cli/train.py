@@ -58,8 +58,10 @@ def train(
         Path | None, Option(metavar="MODEL", help="Start from MODEL's weights and vocabulary.")
     ] = None,
     data: Annotated[Path | None, Option(metavar="FOLDER", help="Train on the data of `headway prepare`.")] = None,
-    resume: Annotated[Path | None, Option(metavar="RUN", help="Continue a run where it stopped.")] = None,
-    or_resume: Annotated[bool, Option("--or-resume", help="Continue RUN if it exists; for jobs that restart.")] = False,
+    resume: Annotated[
+        Path | None,
+        Option(metavar="RUN", help="Continue a run where it stopped, or begin it if a RECIPE or text is given, too."),
+    ] = None,
     finish: Annotated[
         bool, Option("--finish", help="With --resume and --minutes: let the learning rate fall to zero, and end.")
     ] = False,
@@ -92,7 +94,6 @@ def train(
     """
     bound_spinning()
     began = time.monotonic()
-    from headway.data.compressed import plain_name
     from headway.data.corpus import is_two_sided
 
     if list_recipes:
@@ -107,25 +108,25 @@ def train(
     overrides += [f"{key}={json.dumps(str(value))}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value")
-    if (resume is not None) + bool(recipes) + any(texts.values()) != 1 or (source and pairs):
+    given_anew = bool(recipes) + any(texts.values())
+    if given_anew > 1 or (resume is None and not given_anew) or (source and pairs):
         raise UserError(_one_of([*recipes, *map(str, pairs)], source=source, resume=resume))
-    if finish and (resume is None or minutes is None):
+    if resume is not None and output is not None:
+        raise UserError("--resume goes on in its own run directory, so there is no --output")
+    if finish and (resume is None or minutes is None or given_anew):
         raise UserError("--finish ends a run that is there: give --resume RUN --minutes N --finish")
     if not any(texts.values()) and (fast or column or document or (minutes is not None and not finish)):
         raise UserError(
             "--minutes, --fast, --column and --document are for text; a recipe has limits such as training.max_minutes"
         )
-    may_resume = or_resume or int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
+    may_resume = resume is not None or int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
+    folder = resume or output
     if any(texts.values()):
         asked = _request(texts, column, document, overrides, minutes, fast=fast)
-        if output is None and not pairs:
-            raise UserError("--output is missing: the run directory to make")
-        run = output or Path("runs") / plain_name(pairs[0]).stem
+        run = folder or _run_of(pairs)
         recipe = _of_text(asked, run, began, threads, processes, may_resume=may_resume)
-    elif resume is None:
-        recipe, run = _of_recipe(recipes[0], overrides, output, may_resume=may_resume)
-    elif output is not None:
-        raise UserError("--resume goes on in its own run directory, so there is no --output")
+    elif recipes or resume is None:
+        recipe, run = _of_recipe(recipes[0], overrides, folder, may_resume=may_resume)
     else:
         recipe, run = _resumed(resume, overrides, minutes, began, threads), resume
     if processes > 1 and not is_rank():
@@ -185,6 +186,15 @@ def _request(
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
     layout = {"columns": options.columns_of(column), "document": options.layout_of(document, "--document")}
     return RunRequest(**texts, **layout, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
+
+
+def _run_of(pairs: list[Path]) -> Path:
+    """The run directory that is named after the file of pairs. Raises UserError if there is none."""
+    from headway.data.compressed import plain_name
+
+    if not pairs:
+        raise UserError("--output is missing: the run directory to make")
+    return Path("runs") / plain_name(pairs[0]).stem
 
 
 def _again(run: Path, processes: int, threads: int | None = None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,8 +12,17 @@ import typer
 from typer import Argument, Option
 
 from headway.cli import options
-from headway.cli.files import check_input, input_lines, tell, tell_of_aligner, write_as_they_arrive
+from headway.cli.files import (
+    check_input,
+    input_bytes,
+    input_lines,
+    tell,
+    tell_of_aligner,
+    write_as_they_arrive,
+    write_bytes,
+)
 from headway.data.lines import Layout, Line
+from headway.documents.kinds import KINDS, kind_of
 from headway.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,8 +31,14 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Lines of a job that are named one by one on standard error."""
-FOLLOWED_BY_SERVERS = {"server", "source_language", "target_language", "beam_size", "output"}
+FOLLOWED_BY_SERVERS = {"server", "as_", "source_language", "target_language", "beam_size", "output"}
 """Options that don't need the model here."""
+OF_WHOLE_FILES = {
+    *("output", "as_", "glossary", "target_language", "ensemble"),
+    *("device", "precision", "engine", "core", "threads"),
+    *options.SEARCH,
+}
+"""Options of files that aren't read as lines, with those of the search."""
 
 
 class Notices:
@@ -57,7 +74,8 @@ def translate(
         list[str] | None,
         Argument(
             metavar="[FILE|-]...",
-            help="Text, one sentence per line, also .gz, .xz, .zst; - is standard input. Several only with --cluster.",
+            help="Text, one sentence per line, also .gz, .xz, .zst, or a document, known by its name; - is standard "
+            "input. Several only with --cluster.",
         ),
     ] = None,
     *,
@@ -66,6 +84,14 @@ def translate(
         options.output(
             "Write the translations to this file once all are done, compressed if its name says so. It may be FILE "
             "itself. With --cluster: a folder."
+        ),
+    ] = None,
+    as_: Annotated[
+        str | None,
+        Option(
+            "--as",
+            metavar="lines|KIND",
+            help=f"Read FILE as lines of text whatever its name, or as a document: {', '.join(KINDS)}.",
         ),
     ] = None,
     column: Annotated[
@@ -139,15 +165,16 @@ def translate(
     core: options.Core = None,
     threads: options.Threads = None,
 ) -> None:
-    """Translate text line by line.
+    """Translate text line by line, or a document.
 
-    Raw text in, raw text out: one output line for each input line, and a blank line for a blank one.
+    Raw text in, raw text out: one output line for each input line, and a blank line for a blank one. A document,
+    such as .html or .srt, comes back with its layout.
 
     \b
     echo "Ein Hund läuft." | headway translate runs/multi30k-de-en
     headway translate runs/multi30k-de-en input.de --output output.en
+    headway translate runs/multi30k-de-en page.html --output page.en.html
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
-    headway translate runs/multi30k-de-en input.de --mbr 32 --sample temperature=0.7
     headway translate runs/multi30k-de-en input.de --alignments
     headway translate runs/multi30k-de-en input.de --glossary terms.tsv
     headway translate models/calibrated input.de --confidence
@@ -158,6 +185,7 @@ def translate(
     headway translate --server http://localhost:5000 input.de --output output.en
     """
     notices = Notices()
+    kind = _kind(context, as_, [str(model)] if server is not None and model is not None else files or [])
     if cluster is None:
         options.check_output(output)
     if server is not None:
@@ -187,11 +215,25 @@ def translate(
         layout = options.layout_of(column, "--column") or Layout()
         work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**asked), core)
         if cluster is None:
-            _here(work, (files or ["-"])[0], output, shard, resume, threads, notices)
+            _here(work, (files or ["-"])[0], kind, output, shard, resume, threads, notices)
         else:
             _on_cluster(work, files or [], output, cluster, threads, notices)
     notices.end()
     raise typer.Exit(2 if notices.failed else 0)
+
+
+def _kind(context: typer.Context, as_: str | None, files: Sequence[str]) -> str | None:
+    """The kind of the files, None for lines. Raises UserError."""
+    if as_ not in (None, "lines", *KINDS):
+        raise UserError(f"--as {as_}: choose lines, {', '.join(KINDS)}")
+    given = options.given_options(context)
+    if as_ == "lines" or (as_ is None and "column" in given):
+        return None
+    kind = as_ or next((kind for file in files if (kind := kind_of(file)) is not None), None)
+    refused = [flag for name, flag in given.items() if name not in OF_WHOLE_FILES]
+    if kind is not None and refused:
+        raise UserError(f"{refused[0]} is for lines, and {''.join(files[:1]) or '-'} is read as {kind}; see --as")
+    return kind
 
 
 def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
@@ -206,8 +248,18 @@ def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
 
 
 def _here(
-    work: Work, file: str, output: Path | None, shard: str | None, resume: bool, threads: int | None, notices: Notices
+    work: Work,
+    file: str,
+    kind: str | None,
+    output: Path | None,
+    shard: str | None,
+    resume: bool,
+    threads: int | None,
+    notices: Notices,
 ) -> None:
+    if kind is not None:
+        _whole_file(work, file, kind, output, threads)
+        return
     from headway.devices import keep_few_matrix_kernels
     from headway.threads import use_threads
     from headway.translator.job import Job
@@ -244,6 +296,40 @@ def _here(
     job = Job(output, identity, in_place=file != "-" and output.exists() and output.samefile(file))
     at_once, stop = translator.at_once, translator.translator.engines.stop
     notices.failed = job.run(lines, translator.translate, resume=resume, notice=notices, at_once=at_once, stop=stop)
+
+
+def _whole_file(work: Work, file: str, kind: str, output: Path | None, threads: int | None) -> None:
+    """Translates a document, which is written when all of it is translated."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from headway.devices import keep_few_matrix_kernels
+    from headway.documents.translator import translate_file
+    from headway.storage.atomic import write_file
+    from headway.threads import use_threads
+    from headway.translator.glossary import Glossary
+
+    data = input_bytes(file)
+    if output is None and sys.stdout.isatty() and b"\0" in data:
+        raise UserError(f"{file}: give --output FILE: {kind} is no text for a terminal")
+    keep_few_matrix_kernels()
+    use_threads(threads)
+    lines = work.load()
+    wanted = {"target_language": work.options.target_language, "glossary": Glossary.of(work.options.glossary)}
+    search = {name: value for name, value in work.options.search.items() if name != "n_best"}
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("sentences", total=None)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        found = translate_file(lines.translator, kind, data, name=file, progress=show, **wanted, **search)
+    if found.truncated:
+        tell(f"headway: notice: {file}: a sentence of {found.truncated} texts was cut off; --max-length allows more")
+    if output is None or (output.exists() and not output.is_file()):
+        write_bytes(found.data, output)
+    else:
+        write_file(output.resolve(), found.data)
 
 
 def _on_cluster(

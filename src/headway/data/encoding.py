@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from headway.data.corpus import Chunk
 from headway.data.filters import HeldOut, Test, filter_tests
+from headway.data.noise import VERSIONS
 from headway.text.characters import is_blank, is_too_long
 from headway.text.tokenizer import Tokenizer, language_tag
 
@@ -211,11 +212,11 @@ class ChunkEncoder:
         source is too long, the usual one replaces it. prefix: the tag at the beginning of the sources."""
         noisy_sources: list[list[int]] = []
         for (text, _), source, target in zip(texts, sources, targets, strict=True):
-            for number in range(noise.versions):
+            for number in range(VERSIONS):
                 noisy = prefix + noise.applied(text[len(prefix) :], number)
                 ids = source if noisy == text else self._source.encode(noisy, tagged=True)
                 noisy_sources.append(source if self._rejection_of_ids(ids, target) else ids)
-        return noisy_sources, [target for target in targets for _ in range(noise.versions)]
+        return noisy_sources, [target for target in targets for _ in range(VERSIONS)]
 
     def _rejection_of_ids(self, source: list[int], target: list[int]) -> str | None:
         """The reason to drop the pair: a side has more than `max_length` tokens, or both sides together more than

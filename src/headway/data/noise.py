@@ -14,6 +14,8 @@ from headway.text.protected import joined, split_protected
 
 NoiseKind = Literal["lower", "upper", "typos", "punctuation", "diacritics"]
 KINDS: tuple[NoiseKind, ...] = get_args(NoiseKind)
+VERSIONS = 8
+"""Number of times that training text with noise is prepared, each time with different noise."""
 TYPOS = 0.1
 QWERTY = "qwertyuiop asdfghjkl zxcvbnm"
 DUBEOLSIK = "ㅂㅈㄷㄱㅅ ㅛㅕㅑㅐㅔ ㅁㄴㅇㄹㅎ ㅗㅓㅏㅣ ㅋㅌㅊㅍ ㅠㅜㅡ"

@@ -25,7 +25,7 @@ from pydantic import (
 
 from headway.data.batches import CorpusShare
 from headway.data.corpus import CorpusFiles, as_corpus, check_files
-from headway.data.noise import KINDS, NoiseKind, perturbed
+from headway.data.noise import KINDS, VERSIONS, NoiseKind, perturbed
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.tokenizer import TokenizerKind
 
@@ -170,13 +170,11 @@ class FiltersSection(Section):
 
 class NoiseSection(Section):
     share: float = Field(gt=0, le=1)
-    """The share of the source sentences that get noise, such as 0.3."""
+    """The share of the source sentences that get noise, such as 0.3. The training text is prepared eight times with
+    different noise, and each epoch uses the next version."""
     kinds: Annotated[list[NoiseKind], BeforeValidator(listed), AfterValidator(_unique), Field(min_length=1)] = [*KINDS]
     """One or two of these kinds are applied to such a sentence: `lower` or `upper` case, `typos` in one word of ten, no
     final `punctuation`, no `diacritics`."""
-    versions: int = Field(8, ge=2, le=1000)
-    """Number of times that the training text is prepared, each time with different noise; each epoch uses the next
-    version. Prepared data grow in proportion."""
 
     def applied(self, text: str, version: int) -> str:
         """The text with the noise of this version of it, or as it is."""
@@ -265,7 +263,7 @@ class DataSection(Section):
     @property
     def versions(self) -> int:
         """The versions in which the training text is prepared. An epoch takes one of each pair."""
-        return self.noise.versions if self.noise else 1
+        return VERSIONS if self.noise else 1
 
     @property
     def syntheses(self) -> list[Synthesis]:
@@ -318,9 +316,6 @@ class TokenizerSection(Section):
     """One vocabulary for both languages."""
     min_frequency: int = Field(1, ge=1)
     """Words that occur less often are unknown (kind `word`)."""
-    sample_pairs: int = Field(1_000_000, ge=1)
-    """Maximum number of training pairs that the tokenizer is learned from. From a larger text a random sample is drawn,
-    with the same number of pairs from each corpus that has enough. The sample is always the same."""
     lowercase: bool = False
     """Convert all text to lower case (kind `word`)."""
 

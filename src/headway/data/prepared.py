@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from headway.data.noise import VERSIONS
 from headway.data.options import PreparationOptions
 from headway.data.shards import DESCRIPTION, SIDES, ParallelIds
-from headway.data.vocabulary import Tokenizers
+from headway.data.vocabulary import SAMPLE_PAIRS, Tokenizers
 from headway.errors import UserError
 from headway.storage.atomic import write_json
 from headway.storage.changes import first_change
@@ -76,9 +77,10 @@ def made_from(options: PreparationOptions) -> dict[str, Any]:
     filters = {key: value for key, value in data.filters.model_dump(mode="json").items() if value}
     if filters.keys() & {"script", "language"}:
         filters["languages"] = [list(pair) for pair in data.languages]
-    described["filters"], tokenizer = filters, options.tokenizer.model_dump(mode="json")
+    described["filters"] = filters
+    tokenizer = {**options.tokenizer.model_dump(mode="json"), "sample_pairs": SAMPLE_PAIRS}
     if data.noise:
-        described["noise"] = data.noise.model_dump(mode="json")
+        described["noise"] = {**data.noise.model_dump(mode="json"), "versions": VERSIONS}
         tokenizer["from_noise"] = True  # folders from before tokenizers were learned from noisy text lack this
     return {"data": described, "tokenizer": tokenizer, "model": {"max_length": options.max_length}}
 

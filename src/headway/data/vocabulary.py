@@ -17,6 +17,8 @@ from headway.text.words import WordTokenizer
 
 SEED = 1
 """Seed of the sample. It doesn't depend on the seed of the training, so runs can share one prepared folder."""
+SAMPLE_PAIRS = 1_000_000
+"""Maximum number of training pairs that a tokenizer is learned from."""
 Tokenizers = tuple[Tokenizer, Tokenizer]
 """The tokenizers of source and target: the same object if the vocabulary is joint."""
 
@@ -62,14 +64,14 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
 
 
 def sampled_texts(options: PreparationOptions, corpora: Sequence[CorpusFiles], held_out: HeldOut) -> Texts:
-    """A sample of up to `tokenizer.sample_pairs` training pairs in the order of the text, without those that are blank
+    """A sample of up to SAMPLE_PAIRS training pairs in the order of the text, without those that are blank
     or far too long or that a filter drops. The filter of duplicates isn't applied. Sources have the noise of the
     training text, so that capitals, for instance, get tokens of their own. Raises UserError."""
     data = options.data
     tests = [filter_tests(data.filters, languages, held_out) for languages in data.languages]
     return [
         (data.noise.applied(source, version=0) if data.noise else source, target)
-        for corpus, (source, target) in sample(corpora, options.tokenizer.sample_pairs)
+        for corpus, (source, target) in sample(corpora, SAMPLE_PAIRS)
         if rejection_reason(source, target, options.max_length, tests[corpus]) is None
     ]
 

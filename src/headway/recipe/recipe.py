@@ -20,6 +20,8 @@ DEFAULT_LEARNING_RATE = 1e-3
 RETIRED: dict[str, Any] = {
     "tokenizer.segmentations": 1,
     "tokenizer.segmentation_alpha": 0.1,
+    "tokenizer.sample_pairs": 1_000_000,
+    "data.noise.versions": 8,
     "training.tensorboard": False,
 }
 """Keys of earlier versions with their defaults. Only these values are still taken."""
@@ -228,12 +230,7 @@ class Recipe(Section):
     @classmethod
     def _without_retired(cls, document: Any) -> Any:
         """Leaves out retired keys at their defaults, which recipes of earlier runs have written out."""
-        for path, default in RETIRED.items():
-            name, _, key = path.partition(".")
-            section = document.get(name) if isinstance(document, dict) else None
-            if isinstance(section, dict) and section.get(key) == default:
-                document = {**document, name: {one: section[one] for one in section if one != key}}
-        return document
+        return without_retired(document)
 
     def changed(self, changes: dict[str, dict[str, Any]]) -> Recipe:
         """The recipe with some keys changed, by section. Raises ValidationError."""
@@ -262,6 +259,14 @@ class Recipe(Section):
     def to_yaml(self) -> str:
         """The resolved recipe, every value written out."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def without_retired(value: Any, path: str = "") -> Any:
+    """The value at the path in a recipe, such as `data.noise.`, without retired keys that are at their defaults."""
+    if not isinstance(value, dict):
+        return value
+    kept = {key: below for key, below in value.items() if RETIRED.get(f"{path}{key}", ...) != below}
+    return {key: without_retired(below, f"{path}{key}.") for key, below in kept.items()}
 
 
 def stage_folder(run: Path, name: str) -> Path:

@@ -24,9 +24,10 @@ from headway.serving import schemas, units
 from headway.serving.admission import Client, Clients
 from headway.serving.batcher import QueueFullError
 from headway.serving.guard import Guard, Watch
+from headway.serving.looking_inside import links_of, record
 from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.requests import Fields, fields
-from headway.serving.service import AUTO, Service, links_of, record
+from headway.serving.service import AUTO, Service
 from headway.serving.settings import Settings
 from headway.text.detection import Detected
 
@@ -82,6 +83,9 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
             answer["alternatives"] = [one.texts[1:] for one in found]
         if any(one.truncated for one in found):
             answer["truncated"] = [one.truncated for one in found]
+        numbers = await service.check_numbers([one.texts[0] for one in found], asked, client.name)
+        if any(numbers):
+            answer["numbers"] = [one.to_dict() for one in numbers]
         if wanted.confidence:
             answer["confidence"] = [one.confidence for one in found]
             answer["outOfDomain"] = [one.out_of_domain for one in found]

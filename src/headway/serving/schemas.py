@@ -121,6 +121,13 @@ class Detection(BaseModel):
     language: str
 
 
+class WrongNumbers(BaseModel):
+    """Numbers of a text that its translation lacks, and numbers of the translation that the text lacks."""
+
+    missing: list[str]
+    invented: list[str]
+
+
 class TranslateAnswer(BaseModel):
     """`translatedText` is a list where `q` is one, and so are the other fields."""
 
@@ -129,6 +136,9 @@ class TranslateAnswer(BaseModel):
     alternatives: list[str] | list[list[str]] | None = None
     truncated: bool | list[bool] | None = Field(
         None, description="Present if a translation was cut off at the model's maximum length."
+    )
+    numbers: WrongNumbers | list[WrongNumbers] | None = Field(
+        None, description="Present if a translation lacks or invents a number. headway extension."
     )
     confidence: float | list[float | None] | None = Field(
         None,

@@ -1,19 +1,16 @@
-"""The server without HTTP, between its routes and the batcher: language detection, documents, cache, inspection."""
+"""The server without HTTP, between its routes and the batcher: language detection, documents, cache."""
 
 import asyncio
 import logging
-import threading
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 from unicodedata import normalize
 from weakref import WeakValueDictionary
-
-from starlette.exceptions import HTTPException
 
 from headway.devices import return_freed_memory
 from headway.documents.markup import blocks_of, elements_of
@@ -28,21 +25,19 @@ from headway.documents.parsing import (
     parse_document,
 )
 from headway.errors import UserError
-from headway.insight.analyses import LONGEST_ANALYSED
 from headway.languages import read_code, same_language
-from headway.page import Arrays
-from headway.serving.admission import refusal
-from headway.serving.batcher import OVERHEAD, WORK_PER_BATCH, Batcher, QueueFullError
+from headway.serving.batcher import OVERHEAD, WORK_PER_BATCH, Batcher
 from headway.serving.guard import Metrics
 from headway.serving.logs import places
+from headway.serving.looking_inside import SideThread
 from headway.serving.pairs import LanguagePair, Pairs
 from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
-from headway.serving.settings import LONGEST_INSPECTED, Settings
+from headway.serving.settings import Settings
 from headway.text.detection import Detected, among_all, detect
+from headway.text.numbers import NumberCheck, check_numbers
 from headway.text.protected import may_hold_protected
 from headway.threads import current_threads, use_one_thread
 from headway.translator import Translator
-from headway.translator.alignments import Links
 from headway.translator.glossary import Glossary
 from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM
 
@@ -57,7 +52,6 @@ TIDY_EVERY = 10.0  # seconds between returns of freed memory
 SHORT = 500  # characters of a request that are parsed on the event loop, which takes less time than to change threads
 ALIGNED_TOKEN = 100  # characters that take as much memory in the cache as the alignment of a token
 MOST_CHARACTERS = 5_000_000  # in the cache: bounds the memory for sentences and translations of any length
-MOST_CALLS, MOST_OF_A_CLIENT = 8, 2  # requests to inspect, or to align, that run or wait; others are refused
 WARMING = "A sentence of a usual length, as many people would write it one day."
 
 
@@ -107,39 +101,6 @@ class LatestCache:
         self._values[key] = value, characters
         while len(self._values) > self._size or self._characters < 0:
             self._characters += self._values.popitem(last=False)[1][1]
-
-
-class SideThread:
-    """A thread for calls of the model beside translation, one after the other, a few of each client."""
-
-    def __init__(self, name: str) -> None:
-        self.pool = ThreadPoolExecutor(1, name, initializer=use_one_thread)
-        self._lock = threading.Lock()
-        self._clients: Counter[str] = Counter()  # of the calls that run or wait
-
-    async def call(self, client: str, function: Callable[..., Result], *arguments: Any) -> Result:
-        """The result of the function. Raises QueueFullError, HTTPException 429 for a client that waits already."""
-        with self._lock:
-            if self._clients[client] >= MOST_OF_A_CLIENT:
-                raise HTTPException(429, f"{MOST_OF_A_CLIENT} of your requests of this kind wait already", refusal())
-            if self._clients.total() >= MOST_CALLS:
-                raise QueueFullError
-            self._clients[client] += 1
-        work = [partial(function, *arguments)]
-        call = self.pool.submit(lambda: work[0]())  # noqa: PLW0108  # so that the pool doesn't keep the arguments
-        call.add_done_callback(lambda _: self._leave(client))  # it may run longer than its request
-        try:
-            return await asyncio.wrap_future(call)
-        except asyncio.CancelledError:
-            if call.cancel():
-                work.clear()  # the pool keeps the call until its turn comes
-            raise
-
-    def _leave(self, client: str) -> None:
-        with self._lock:
-            self._clients[client] -= 1
-            if not self._clients[client]:
-                del self._clients[client]
 
 
 class Service:
@@ -273,6 +234,19 @@ class Service:
         rest = await self._ask(await self._text_work(client, runs, at_once=is_short), client, admitted=True)
         return await self._text_work(client, lambda: pending.joined(rest, n_best), at_once=is_short)
 
+    async def check_numbers(
+        self, translations: Sequence[str], texts: Sequence[tuple[str, LanguagePair | None]], client: str
+    ) -> list[NumberCheck]:
+        """The numbers that each translation lacks or invents."""
+
+        def checks() -> list[NumberCheck]:
+            return [
+                NumberCheck() if pair is None else check_numbers(text, translation, (pair.source, pair.target))
+                for translation, (text, pair) in zip(translations, texts, strict=True)
+            ]
+
+        return await self._text_work(client, checks, at_once=sum(len(text) for text, _ in texts) <= SHORT)
+
     async def detect(
         self, texts: Sequence[str], client: str, format_: TextFormat = "text"
     ) -> list[list[Detected] | None]:
@@ -369,28 +343,3 @@ def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tupl
     if read_code(found[0].language).language == read_code(target).language:
         return found[0], None
     raise UserError(f"the text seems to be {found[0].language}; what is translated is {', '.join(candidates)}")
-
-
-def record(pair: LanguagePair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:
-    """The record of one translation, as JSON; `options` are those of `Translator.inspect`. Raises UserError."""
-    longest = LONGEST_ANALYSED if options["analyses"] else LONGEST_INSPECTED
-    is_readable = pair.translator.is_readable
-    for sources, targets in ([text], [options["target"] or ""]), *(one.texts() for one in options["analyses"]):
-        readable = [is_readable(one, longest) for one in sources]
-        if not all(readable + [is_readable(one, longest, side="target") for one in targets]):
-            raise UserError(f"the text is too long to look into: {longest} tokens at most")
-    return pair.translator.inspect(pair.prefix + text, **options).to_json(arrays).encode()
-
-
-def links_of(texts: Sequence[tuple[LanguagePair | None, str, str]]) -> list[Links]:
-    """Links between the words of each text and its translation; none without a pair. Raises UserError."""
-    found: list[Links] = [[] for _ in texts]
-    for pair in dict.fromkeys(pair for pair, _, _ in texts if pair is not None):
-        numbers = [number for number, text in enumerate(texts) if text[0] == pair]
-        sources, translations = [pair.prefix + texts[one][1] for one in numbers], [texts[one][2] for one in numbers]
-        is_readable = pair.translator.is_readable
-        if not all([*map(is_readable, sources), *(is_readable(one, side="target") for one in translations)]):
-            raise UserError("the text is too long to align; give one sentence at a time")
-        for number, links in zip(numbers, pair.translator.align(sources, translations), strict=True):
-            found[number] = links
-    return found

@@ -211,11 +211,13 @@ class TextSearcher:
     def _pieces(self, source_text: str, ids: tuple[list[int], list[int]], target: Callable[[], list[Piece]]) -> Pieces:
         """ids: of source and translation; target: finds the pieces of the translation."""
         tags, body = self.split_tag(source_text)
+        tag, _ = self._info.source_tokenizer.split_tag(source_text)
         return Pieces(
             find_target=target,
             find_source=partial(self._source_pieces, source_text),
             find_alignment=lambda: self.align([ids], [tags])[0],
             source_text=body,
+            languages=(self._info.source_language, tag.strip("<>") or self._info.target_language),
             ids=ids,
             tags=tags,
         )

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from headway.text.numbers import NumberCheck, check_numbers
 from headway.text.tokenizer import Piece
 from headway.translator.alignments import Links, piece_links, word_links
 
@@ -23,6 +24,8 @@ class Pieces:
     find_alignment: Callable[[], list[int | None]] = list
     source_text: str = ""
     """The source with spaces in place of a tag."""
+    languages: tuple[str, str] = ("", "")
+    """Codes of the languages of source and target."""
     ids: tuple[list[int], list[int]] = ([], [])
     """Ids of source and target, without <eos>."""
     tags: int = 0
@@ -44,7 +47,8 @@ class Pieces:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("target", "source", "alignment", "source_text", "ids", "tags")}
+        names = "target", "source", "alignment", "source_text", "languages", "ids", "tags"
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,12 @@ class Translation:
         space. The tag of a target language doesn't count as a word."""
         return word_links(self._pieces.source_text, self.source_tokens, self.text, self.tokens, self.alignment)
 
+    @property
+    def numbers(self) -> NumberCheck:
+        """The numbers of the source that `text` lacks, and those that it invents."""
+        pieces = self._pieces
+        return check_numbers(pieces.source_text, self.text, pieces.languages) if pieces.source_text else NumberCheck()
+
     def to_dict(self) -> dict[str, Any]:
         """The translation as a JSON object."""
         return {
@@ -111,6 +121,7 @@ class Translation:
             "tokens": [asdict(piece) for piece in self.tokens],
             "source_tokens": [asdict(piece) for piece in self.source_tokens],
             "stopped": self.stopped,
+            **({"numbers": self.numbers.to_dict()} if self.numbers else {}),
             "alternatives": [one.to_dict() for one in self.alternatives],
         }
 

@@ -23,6 +23,7 @@ const state = {
   judging: null,
   answer: "",
   words: [],
+  numbers: { missing: [], invented: [] },
 };
 
 start();
@@ -85,6 +86,7 @@ function listen() {
     choosePageLanguage(state.language);
     showWords();
     showLanguages($("source").value, $("target").value);
+    showNumbers();
     showJudged();
     look();
   });
@@ -116,7 +118,7 @@ async function translate() {
       { signal: running.signal, busy: () => showStatus("busy") },
     );
     showStatus(null);
-    showAnswer(found.translatedText, found.alternatives, found.detectedLanguage);
+    showAnswer(found.translatedText, found.alternatives, found.detectedLanguage, found.numbers);
     remember({ source, target, text, translation: found.translatedText }, showHistory);
     look();
     judgeAnswer(text);
@@ -271,12 +273,14 @@ function fill(select, codes, chosen) {
   );
 }
 
-function showAnswer(text, others, detected) {
+function showAnswer(text, others, detected, numbers = { missing: [], invented: [] }) {
   state.judging?.abort(); // that was of the answer before
   Object.assign(state, { answer: text, detected: detected?.language, judged: null });
   state.words = wordElements(text, $("target").value);
   $("translation").replaceChildren(...state.words.map(({ element }) => element));
   $("translation").lang = $("target").value;
+  state.numbers = numbers;
+  showNumbers();
   showJudged();
   $("copy").disabled = !text;
   $("look-inside").hidden = !text;
@@ -287,6 +291,13 @@ function showAnswer(text, others, detected) {
     ? say(state.language, found, { language: languageName(state.language, detected.language) })
     : "";
   showSwap();
+}
+
+/** Names the numbers that the translation lacks or invents. */
+function showNumbers() {
+  const { missing, invented } = state.numbers;
+  const phrases = Object.entries({ numbersMissing: missing, numbersInvented: invented }).filter(([, found]) => found.length);
+  $("numbers").textContent = phrases.map(([name, found]) => say(state.language, name, { numbers: found.join(" · ") })).join(" ");
 }
 
 /** Shows the model's confidence in each word, and whether it heeded the text. */
