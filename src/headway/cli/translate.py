@@ -233,7 +233,7 @@ def _kind(context: typer.Context, as_: str | None, files: Sequence[str]) -> str 
     kind = as_ or next((kind for file in files if (kind := kind_of(file)) is not None), None)
     refused = [flag for name, flag in given.items() if name not in OF_WHOLE_FILES]
     if kind is not None and refused:
-        raise UserError(f"{refused[0]} is for lines, and {''.join(files[:1]) or '-'} is read as .{kind}; see --as")
+        raise UserError(f"{refused[0]} is for lines, and {''.join(files[:1]) or '-'} is read as {kind}; see --as")
     return kind
 
 
@@ -312,7 +312,7 @@ def _whole_file(work: Work, file: str, kind: str, output: Path | None, threads: 
 
     data = input_bytes(file)
     if output is None and sys.stdout.isatty() and b"\0" in data:
-        raise UserError(f"{file}: give --output FILE: a .{kind} is no text for a terminal")
+        raise UserError(f"{file}: give --output FILE: {kind} is no text for a terminal")
     keep_few_matrix_kernels()
     use_threads(threads)
     lines = work.load()
