@@ -46,7 +46,7 @@ class _Kept(NamedTuple):
 
 
 class KeptFiles:
-    """Translated files by tokens that nobody can guess, for some minutes. The oldest goes first."""
+    """Translated files by unguessable tokens, for ten minutes. When there are too many, the oldest goes first."""
 
     def __init__(self, most: int = MOST_KEPT, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._clock = most, clock
@@ -80,7 +80,8 @@ async def translated_file(
     source = next(iter(service.pairs.sources(wanted.target)), "") if wanted.source.lower() == AUTO else wanted.source
     opened = await service.files.call(client, _opened, file, Languages(source, wanted.target), settings)
     sample = _sample(opened.segments)
-    asked = TranslateRequest(q=sample, source=wanted.source, target=wanted.target, format="html")
+    fields = {"q": sample, "source": wanted.source, "target": wanted.target, "format": "html"}
+    asked = TranslateRequest.model_validate(fields)
     [pair], _ = await service.choose(asked, [sample], client)
     if pair is not None and pair.source != source:
         opened = await service.files.call(client, _opened, file, Languages(pair.source, pair.target), settings)

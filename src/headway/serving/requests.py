@@ -70,9 +70,7 @@ async def _body(request: Request, files: int) -> dict[str, Any]:
             lists = parse_qs(text, True, bool(body), max_num_fields=MOST_FIELDS, errors="strict")
         else:
             async with request.form(max_files=files, max_fields=MOST_FIELDS, max_part_size=len(body) + 1) as form:
-                lists: dict[str, list[Any]] = {
-                    name: [await _read(one) for one in form.getlist(name)] for name in form
-                }
+                lists: dict[str, list[Any]] = {name: [await _read(one) for one in form.getlist(name)] for name in form}
     except ValueError:
         raise UserError("the body isn't what its Content-Type says") from None
     return {name: values[0] if len(values) == 1 else values for name, values in lists.items()}

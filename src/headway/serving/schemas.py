@@ -88,9 +88,9 @@ class UploadedFile(NamedTuple):
 
 
 def _file(given: Any) -> Any:
-    if not isinstance(given, UploadedFile):
-        raise ValueError("must be one file of a multipart form")
-    return given
+    if isinstance(given, UploadedFile):
+        return given
+    raise ValueError("must be one file of a multipart form")
 
 
 class FileRequest(_Request):
@@ -104,7 +104,7 @@ class FileRequest(_Request):
 
 
 class FileAnswer(BaseModel):
-    """Where the translation is for some minutes."""
+    """The address of the translation, which is kept for ten minutes."""
 
     translatedFileUrl: str  # noqa: N815  # LibreTranslate's name
     truncated: int | None = Field(
