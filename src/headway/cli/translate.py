@@ -36,7 +36,7 @@ FOLLOWED_BY_SERVERS = {"server", "as_", "source_language", "target_language", "b
 OF_WHOLE_FILES = {
     *("output", "as_", "glossary", "target_language", "ensemble"),
     *("device", "precision", "engine", "core", "threads"),
-    *(name for name in options.SEARCH if name != "mbr"),
+    *options.SEARCH,
 }
 """Options of files that aren't read as lines, with those of the search."""
 
@@ -175,7 +175,6 @@ def translate(
     headway translate runs/multi30k-de-en input.de --output output.en
     headway translate runs/multi30k-de-en page.html --output page.en.html
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
-    headway translate runs/multi30k-de-en input.de --mbr 32 --sample temperature=0.7
     headway translate runs/multi30k-de-en input.de --alignments
     headway translate runs/multi30k-de-en input.de --glossary terms.tsv
     headway translate models/calibrated input.de --confidence
