@@ -20,7 +20,7 @@ from headway.serving.service import AUTO, Service
 from headway.serving.settings import Settings
 
 TEXT = "txt"
-SUPPORTED = [f".{end}" for end in (TEXT, *KINDS)]
+SUPPORTED = [f".{end}" for end in (TEXT, *KINDS) if end != "android"]  # that is known by a whole name
 MOST_UNPACKED = 16
 """Bytes that an archive may unpack to, for each byte that a request may have."""
 SAMPLE = 5_000
