@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,7 +119,6 @@ def make_torch(
     config: ModelConfig, device_of: str, precision: TranslatingPrecision, sources: list[list[int]]
 ) -> Translate:
     """The loop of a textbook, greedy, which runs the whole decoder for each token."""
-    warnings.filterwarnings("ignore", "The PyTorch API of nested tensors")  # its encoder uses them by itself
     device = torch.device(device_of)
     net = TorchTransformer(config).to(device, translating_dtype(precision, device)).eval()
 

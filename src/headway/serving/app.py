@@ -198,7 +198,7 @@ def _add_information(app: FastAPI, service: Service, clients: Clients) -> None:
                 "keyRequired": bool(settings.api_keys),
                 "language": {"source": _named(pairs.first.source), "target": _named(pairs.first.target)},
                 "maxTexts": settings.max_texts,
-                "models": [pair.about() for pair in pairs.values()],
+                "models": [pair.about() for pair in pairs.shown],
                 "suggestions": False,
                 "supportedFilesFormat": SUPPORTED,
             }
