@@ -2,24 +2,28 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
 from torch import Tensor
 
 from headway.decoding.options import SearchOptions, names_in
 from headway.errors import UserError
 from headway.interop.huggingface import names
+from headway.interop.huggingface.multilingual import read_vocabulary
 from headway.interop.huggingface.names import BIAS, OUTPUT, POSITIONS, SHARED, SOURCE, TARGET
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.model.positions import sinusoidal_table
 from headway.model.shapes import weight_shapes
-from headway.storage import StoredModel, save_model
-from headway.storage.stored_model import load_named_weights
+from headway.storage import StoredModel
+from headway.storage.model_directory import write_model
+from headway.storage.model_info import ModelInfo
+from headway.storage.stored_model import check_finite, load_named_weights
 from headway.storage.tensors import TensorKind, read_header
 from headway.storage.untrusted import clipped, parse_json, read_json, read_plain
 from headway.text.characters import HALF_PAIR, is_unicode
@@ -37,6 +41,20 @@ _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s
 
 def read_huggingface(folder: Path) -> StoredModel:
     """The model in a Hugging Face directory, Marian's or an export of headway's, trusted or not. Raises UserError."""
+    info, config, weights = _read(folder)
+    model = Transformer(config)
+    load_named_weights(model, weights, str(folder / names.WEIGHTS_FILE))
+    return StoredModel(model=model.eval(), **{one.name: getattr(info, one.name) for one in fields(ModelInfo)})
+
+
+def import_huggingface(folder: Path, output: Path) -> None:
+    """Writes a Hugging Face directory as a model directory, in little more memory than its weights take. Raises
+    UserError."""
+    info, config, weights = _read(folder)
+    write_model(output, info, config, {name: weight.numpy() for name, weight in weights.items()})
+
+
+def _read(folder: Path) -> tuple[ModelInfo, ModelConfig, dict[str, Tensor]]:
     hf = _read_config(folder)
     options = _read_optional(folder / names.TOKENIZER_FILE)
     source, target = _read_sides(folder, hf, options)
@@ -48,16 +66,20 @@ def read_huggingface(folder: Path) -> StoredModel:
         )
     kinds = read_header(weights_file)
     config = _model_config(hf, source, target, BIAS in kinds or bool(target.invented), folder)
-    weights = _read_weights(weights_file, kinds, config, hf)
-    model = Transformer(config)
-    load_named_weights(model, _renamed_weights(model, weights, source, target), str(weights_file))
-    languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
+    rows = {SHARED: target.rows, SOURCE: source.rows, TARGET: target.rows, OUTPUT: target.rows}
+    weights = _renamed_weights(config, _read_weights(weights_file, kinds, config, hf, rows), target)
+    check_finite(weights, str(weights_file))
+    if source.tokenizer.many_sources:
+        languages = [source.tokenizer.target_tags[0], "mul"]
+        if (own := str(options.get("src_lang"))) in source.tokenizer.target_tags:
+            languages[0] = own
+    else:
+        languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
     card = folder / names.CARD_FILE
     text = read_plain(card).decode("utf-8", errors="replace") if os.path.lexists(card) else "It came without one.\n"
     title = f"# Translation from {languages[0]} to {languages[1]}"
     origin = "Imported by headway from a Hugging Face directory, whose card follows."
-    return StoredModel(
-        model=model.eval(),
+    info = ModelInfo(
         source_tokenizer=source.tokenizer,
         target_tokenizer=target.tokenizer,
         source_language=languages[0],
@@ -65,11 +87,7 @@ def read_huggingface(folder: Path) -> StoredModel:
         decoding=_decoding_options({**hf, **_read_optional(folder / names.GENERATION_FILE)}, config),
         card=f"{title}\n\n{origin}\n\n{text}",
     )
-
-
-def import_huggingface(folder: Path, output: Path) -> None:
-    """Writes a Hugging Face directory as a model directory. Raises UserError."""
-    save_model(output, read_huggingface(folder))
+    return info, config, weights
 
 
 class _Side(NamedTuple):
@@ -107,6 +125,10 @@ def _read_optional(file: Path) -> dict[str, Any]:
 
 def _read_sides(folder: Path, hf: Mapping[str, Any], options: Mapping[str, Any]) -> list[_Side]:
     """Reads the tokenizers of source and target. options: tokenizer_config.json."""
+    if hf["model_type"] in names.MULTILINGUAL:
+        if (hf["pad_token_id"], hf["eos_token_id"], hf["decoder_start_token_id"]) != (1, 2, 2):
+            raise UserError(f"{folder}: <pad>, </s> and the decoder's first id are not 1, 2 and 2, as such models have")
+        return [_Side(*read_vocabulary(folder, hf, options), [])] * 2
     models = [read_plain(folder / f"{side}.spm") for side in ("source", "target")]
     given = [options.get(name, default) for name, default in _SPECIAL_TOKENS.items()]
     tokens = [str(token.get("content") if isinstance(token, dict) else token) for token in given]
@@ -190,6 +212,7 @@ def _model_config(hf: Mapping[str, Any], source: _Side, target: _Side, output_bi
             **fields,
             activation=names.ACTIVATIONS[hf["activation_function"]],
             norm=names.NORMS[hf["model_type"]],
+            **names.MULTILINGUAL.get(hf["model_type"], {}),
             share_embeddings=("all" if shared else "decoder") if tied else "none",
             output_bias=output_bias,
             bos_id=start.get(hf["decoder_start_token_id"], BOS_ID),
@@ -199,16 +222,24 @@ def _model_config(hf: Mapping[str, Any], source: _Side, target: _Side, output_bi
 
 
 def _read_weights(
-    file: Path, found: Mapping[str, TensorKind], config: ModelConfig, hf: Mapping[str, Any]
+    file: Path,
+    found: Mapping[str, TensorKind],
+    config: ModelConfig,
+    hf: Mapping[str, Any],
+    rows: Mapping[str, list[int]],
 ) -> dict[str, Tensor]:
-    """The weights by Hugging Face's names, in fp32. A shared matrix has all of its names, in the file at least one."""
+    """The weights by Hugging Face's names, in fp32. A shared matrix has all of its names, in the file at least one.
+    rows: of the matrices of embeddings, for each of headway's ids."""
     known = weight_shapes(config)
     shapes = {name: known[own] for own, (name, _) in names.weight_names(config).items() if own in known}
+    if config.positions == "learned":
+        shapes |= dict.fromkeys(POSITIONS, (config.max_length + names.LEARNED_OFFSET, config.d_model))
     sizes = {SHARED: "vocab_size", SOURCE: "vocab_size", TARGET: "decoder_vocab_size", OUTPUT: "decoder_vocab_size"}
     matrices = names.embedding_matrices(hf["share_encoder_decoder_embeddings"], hf["tie_word_embeddings"])
     optional = {name: (hf[sizes[name]], config.d_model) for name in chain(*matrices)}
     optional |= {BIAS: (1, hf["decoder_vocab_size"])}
-    optional |= dict.fromkeys(POSITIONS, (config.max_length, config.d_model))
+    if config.positions == "sinusoidal":
+        optional |= dict.fromkeys(POSITIONS, (config.max_length, config.d_model))
     shapes |= optional
     for name, kind in found.items():
         if name not in shapes:
@@ -217,8 +248,12 @@ def _read_weights(
             raise UserError(f"{file}: {name} is {clipped(str(kind))}, the config wants {shapes[name]}")
     if lacking := shapes.keys() - optional.keys() - found.keys():
         raise UserError(f"{file}: lacks {min(lacking)} (one of {len(lacking)})")
-    weights = {name: weight.float() for name, weight in load_file(file).items()}
-    for name in weights.keys() & set(POSITIONS):
+    weights: dict[str, Tensor] = {}
+    with safe_open(file, framework="pt", backend="pread") as opened:  # a mapped file would stay in memory, too
+        for name in sorted(found, key=rows.keys().__contains__, reverse=True):  # while little else is in memory
+            weight = opened.get_tensor(name).float()
+            weights[name] = weight[rows[name]] if name in rows else weight
+    for name in weights.keys() & set(POSITIONS) & optional.keys():
         sinusoids = sinusoidal_table(config.max_length, config.d_model)[:, names.sines_first(config.d_model)]
         if not torch.allclose(weights[name], sinusoids, rtol=0, atol=SINUSOID_TOLERANCE):
             raise UserError(f"{file}: {name} are not the sinusoids of the paper, only these can be imported")
@@ -232,20 +267,19 @@ def _read_weights(
     return weights
 
 
-def _renamed_weights(
-    model: Transformer, hf_weights: Mapping[str, Tensor], source: _Side, target: _Side
-) -> dict[str, Tensor]:
-    """The weights by headway's names, with rows and channels in headway's order."""
-    order = names.sines_first(model.config.d_model).argsort()
-    rows = {SOURCE: source.rows, TARGET: target.rows, OUTPUT: target.rows}
-    weights = {**hf_weights, **{name: hf_weights[name][ids] for name, ids in rows.items()}}
-    if model.output.bias is not None:
+def _renamed_weights(config: ModelConfig, hf_weights: Mapping[str, Tensor], target: _Side) -> dict[str, Tensor]:
+    """The weights by headway's names, each once, with channels in headway's order."""
+    order = names.sines_first(config.d_model).argsort()
+    weights = dict(hf_weights)
+    if config.positions == "learned":
+        weights |= {name: hf_weights[name][names.LEARNED_OFFSET :] for name in POSITIONS}
+    if config.output_bias:
         weights[BIAS] = hf_weights[BIAS][0][target.rows] if BIAS in hf_weights else torch.zeros(len(target.rows))
         weights[BIAS][target.invented] = IMPOSSIBLE
-    found = names.weight_names(model.config)
+    found = names.weight_names(config)
     return {
-        own: weights[name] if residual is None else weights[name].index_select(residual, order)
-        for own, (name, residual) in ((own, found[own]) for own, _ in model.named_parameters())
+        own: (weights[name] if residual is None else weights[name].index_select(residual, order)).contiguous()
+        for own, (name, residual) in ((own, found[own]) for own in weight_shapes(config))
     }
 
 
