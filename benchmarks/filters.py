@@ -1,11 +1,11 @@
 """Precision and recall of the filters that `headway train` chooses, on pairs of real messages that were judged by hand.
 
-`tests/data/filter_labels.tsv` has a line for each: the hash of the pair, the group that it was drawn from at random (the
-filter that dropped it, or `kept`; before copies of code were kept), and `good` or `bad`. Bad is what teaches a wrong
-translation: text that isn't translated, or is the translation of another one. A copy is good if it has nothing to
+`tests/data/filter_labels.tsv` has a line for each: the hash of the pair, the group that it was drawn from at random
+(the filter that dropped it, or `kept`; before copies of code were kept), and `good` or `bad`. Bad is what teaches a
+wrong translation: text that isn't translated, or is the translation of another one. A copy is good if it has nothing to
 translate, such as `=SUM(A1)`.
 
-    python benchmarks/filters.py train.en-ko.tsv.gz [--sizes kept=110618,copies=23661,script=2562,max_ratio=49]
+    python benchmarks/filters.py train.en-ko.tsv.gz [--language 0.1]
 """
 
 import argparse
@@ -22,7 +22,7 @@ from headway.data.options import FiltersSection
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "filter_labels.tsv"
 FILTERS = FiltersSection(copies=True, max_ratio=6, script=True)
 """Those of `headway.training.own_text`, without duplicates, which are what they are."""
-SIZES = "kept=110618,copies=23661,script=2562,max_ratio=49"
+SIZES = {"kept": 110_618, "copies": 23_661, "script": 2_562, "max_ratio": 49}
 """The pairs of each group in the corpus when the labelled ones were drawn, each pair once."""
 
 
@@ -47,11 +47,12 @@ def measured(
     labels: dict[str, tuple[str, str]],
     sizes: dict[str, int],
     languages: tuple[str, str],
+    filters: FiltersSection = FILTERS,
 ) -> list[Row]:
     """A row for each filter, and one for all. labels: group and label of a pair by its id. A labelled pair stands for
     as many pairs as its group had for each one drawn."""
     drawn = Counter(group for group, _ in labels.values())
-    tests = filter_tests(FILTERS, languages, HeldOut())
+    tests = filter_tests(filters, languages, HeldOut())
     weights: dict[str, Counter[str]] = {name: Counter() for name in (*(name for name, _ in tests), "all")}
     total, seen = Counter[str](), set[str]()
     for source, target in pairs:
@@ -76,16 +77,14 @@ def measured(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("--sizes", default=SIZES)
-    parser.add_argument("--languages", default="en-ko")
+    parser.add_argument("--language", type=float, help="least confidence of lingua; by default it isn't asked")
     options = parser.parse_args()
     lines = LABELS.read_text(encoding="utf-8").splitlines()
     labels = {one: (group, label) for one, group, label in (line.split("\t") for line in lines)}
-    sizes = {name: int(size) for name, _, size in (one.partition("=") for one in options.sizes.split(","))}
-    source_language, _, target_language = options.languages.partition("-")
     with gzip.open(options.corpus, "rt", encoding="utf-8", newline="\n") as file:
         sides = (line.rstrip("\n").split("\t")[-2:] for line in file)
-        rows = measured(((one, other) for one, other in sides), labels, sizes, (source_language, target_language))
+        filters = FILTERS.model_copy(update={"language": options.language})
+        rows = measured(((one, other) for one, other in sides), labels, SIZES, ("en", "ko"), filters)
     print("| Filter | Drops | of them bad | of all bad pairs |\n|---|---|---|---|")
     for row in rows:
         print(f"| `{row.name}` | {row.dropped:,.0f} | {row.precision:.1%} | {row.recall:.1%} |")

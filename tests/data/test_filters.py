@@ -179,6 +179,7 @@ def test_a_language_is_told_by_lingua():
     english = "The dog runs across the large meadow and looks for his ball."
     dutch = "De hond rent over de grote weide en zoekt naar zijn bal."
     pairs = [(german, english), (english, english), (german, german), (dutch, english)]
+    assert dropped([("Use Count", "Use Count"), ("Weight", "Braid")], ("de", "de"), language=0.1) == {}, "too short"
     for codes in (("de", "en"), ("de_AT", "eng"), ("deu", "EN-us")):
         assert dropped(pairs, codes, language=0.1).keys() == set(pairs[1:])
     with pytest.raises(UserError, match="lingua doesn't know the language 'xx'"):

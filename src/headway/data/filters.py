@@ -26,6 +26,8 @@ _ALONE = re.compile(rf"(?<![^\s\"'(\[,;|-])[{_LATIN}]{{2,}}(?![^\s\"')\],;:!?.\u
 _PHRASE = re.compile(rf"\b[{_LATIN}]{{3,}} [{_LATIN}]{{2,}}\b")
 SHORT_CHARACTERS = 20
 """Sides that aren't longer have no meaningful ratio."""
+LEAST_JUDGED = 30
+"""Letters of a text whose language lingua tells well enough; most shorter texts that it rejects are good."""
 _SCRIPTS = {"Kore": "HANGUL", "Jpan": "CJK", "Hans": "CJK", "Hant": "CJK", "Beng": "BENGALI", "Orya": "ORIYA"}
 """The names by `script_of` that differ from the English names. It counts kana as CJK."""
 
@@ -143,7 +145,7 @@ def _without_protected(text: str) -> str:
 
 
 def _other_language(language: str, least: float) -> Callable[[str], bool]:
-    """Finds texts that lingua doesn't assign to the language, among the languages of the same script."""
+    """Finds texts of `LEAST_JUDGED` letters that lingua doesn't assign to the language, among those of its script."""
     try:
         from lingua import Language
     except ImportError:
@@ -154,4 +156,9 @@ def _other_language(language: str, least: float) -> Callable[[str], bool]:
     codes = sorted(one.iso_code_639_1.name.lower() for one in Language.all())
     script = script_name(language)
     detector = lingua_detector((language, *(code for code in codes if script_name(code) == script)), fast=True)
-    return lambda text: detector.compute_language_confidence(text, own) < least
+
+    def test(text: str) -> bool:
+        is_long = sum(map(str.isalpha, text)) >= LEAST_JUDGED
+        return is_long and detector.compute_language_confidence(text, own) < least
+
+    return test

@@ -159,8 +159,8 @@ class FiltersSection(Section):
     """Drop pairs with a side written mostly in another script than that of its language, apart from markup, code, and
     words that both sides have."""
     language: float | None = Field(default=None, gt=0, lt=1)
-    """Drop pairs with a side that lingua assigns to its language with less than this confidence, among the languages
-    of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""
+    """Drop pairs with a side of 30 letters or more that lingua assigns to its language with less than this confidence,
+    among the languages of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""
     overlap: Literal["pair", "side"] | None = None
     """Drop pairs that also occur in `data.valid` or `data.held_out`: the same `pair`, or the same text on a `side`."""
     duplicates: Annotated[list[DuplicateOf], BeforeValidator(listed), AfterValidator(_unique)] = []
