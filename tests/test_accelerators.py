@@ -61,7 +61,6 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "beam": {"beam_size": 3, "n_best": 2, "no_repeat_ngram": 2},
     "prefix": {"prefix": "the", "beam_size": 1},
     "sample": {"sample": Sampling(top_k=5, seed=1), "n_best": 2},
-    "minimum risk": {"mbr": 3},
     "glossary": {"glossary": Glossary.of([("cat", "mat")])},
     "more": {"alignments": True, "confidence": True},
 }

@@ -25,8 +25,6 @@ _TOKENIZATIONS = {
     **dict.fromkeys(("Jpan", "Khmr", "Lana", "Laoo", "Mymr", "Tale", "Talu", "Thai", "Tibt"), "char"),
 }
 """sacreBLEU's tokenisers for scripts without spaces between words; for others it is `13a`."""
-ORDER, BETA = 6, 2
-"""chrF: the longest n-grams of characters, and how much more recall counts than precision."""
 
 Link = tuple[int, int]
 """Number of the source word, number of the target word, from 0."""
@@ -201,38 +199,6 @@ def compare_measured(system: Measured, other: Measured) -> Comparison:
     larger = int(np.sum(differences - differences.mean() > abs(lines.mean())))
     p_value = 1.0 if system.score == other.score else (larger + 1) / (RESAMPLES + 1)
     return Comparison(system.metric, system.score, other.score, p_value, f"bs:{RESAMPLES}|seed:{seed.lower()}")
-
-
-def chrf_between(texts: Sequence[str]) -> NDArray[np.float64]:
-    """(texts, texts): row i, column j has the chrF (Popović 2015) of text i with text j as the reference, 0 to 100.
-    Equals `sentence_chrf`, but takes each text apart only once."""
-    characters = ["".join(text.split()) for text in texts]
-    precision, recall, orders = np.zeros((3, len(texts), len(texts)))
-    for order in range(1, ORDER + 1):
-        counts = _counts(characters, order)
-        totals = counts.sum(axis=1)  # (texts,)
-        matches = np.array([np.minimum(one, counts).sum(axis=1) for one in counts])  # (texts, texts)
-        both = (totals[:, None] > 0) & (totals > 0)
-        precision += np.divide(matches, totals[:, None], out=np.zeros(both.shape), where=both)
-        recall += np.divide(matches, totals, out=np.zeros(both.shape), where=both)
-        orders += both
-    precision, recall = (np.divide(sums, orders, out=sums, where=orders > 0) for sums in (precision, recall))
-    weighted = BETA**2 * precision + recall
-    scores = (1 + BETA**2) * precision * recall
-    return 100 * np.divide(scores, weighted, out=np.zeros_like(scores), where=weighted > 0)
-
-
-def _counts(texts: Sequence[str], order: int) -> NDArray[np.int32]:
-    """Counts of each n-gram in each text: (texts, n-grams)"""
-    columns: dict[str, int] = {}
-    grams = [
-        [columns.setdefault(text[start : start + order], len(columns)) for start in range(len(text) - order + 1)]
-        for text in texts
-    ]
-    counts = np.zeros((len(texts), len(columns)), dtype=np.int32)
-    for row, of_text in zip(counts, grams, strict=True):
-        np.add.at(row, of_text, 1)
-    return counts
 
 
 def alignment_error_rate(

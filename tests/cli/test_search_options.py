@@ -33,7 +33,7 @@ def test_it_is_a_recipe_key_and_has_no_other_place():
     [
         ((), {}),
         (("--beam-size", "3", "--length-penalty", "0"), {"beam_size": 3, "length_penalty": 0.0}),
-        (("--sample", "top_k=2,seed=7", "--mbr", "4"), {"sample": Sampling(top_k=2, seed=7), "mbr": 4}),
+        (("--sample", "top_k=2,seed=7", "--max-length", "4"), {"sample": Sampling(top_k=2, seed=7), "max_length": 4}),
     ],
 )
 def test_a_command_gets_the_options_that_are_given(given, search):

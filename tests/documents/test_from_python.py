@@ -13,8 +13,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.documents.test_parsing import ATOMS, HTML, TEXT, itself, letters, unspaced
-from tests.page.test_inspecting import random_translator
 
 import headway.documents
 from headway.documents.parsing import NBest, PendingDocuments, parse_document
@@ -25,6 +23,8 @@ from headway.serving.pairs import Pairs
 from headway.serving.service import Service
 from headway.serving.settings import Settings
 from headway.translator import Translator
+from tests.documents.test_parsing import ATOMS, HTML, TEXT, itself, letters, unspaced
+from tests.page.test_inspecting import random_translator
 
 SENTENCES = [
     "the cat sat. A dog ran after the mat!  the cat\n\nthe mat sat on the mat.\r\n",

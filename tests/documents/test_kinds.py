@@ -1,15 +1,13 @@
 """Files of each kind: their texts come back translated, and everything else as it was."""
 
-import re
 from contextlib import suppress
 
 import pytest
 
 from headway.documents.kinds import KINDS, kind_of, open_file
-from headway.documents.segments import Languages
 from headway.errors import UserError
+from tests.documents.changing import LANGUAGES, through
 
-LANGUAGES = Languages("de", "en")
 SRT = (
     "\ufeff1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Ein Hund läuft\r\nüber die Wiese.</i>\r\n\r\n"
     "2\r\n00:00:03,000 --> 00:00:04,500 X1:10\r\n- Ja & <3.\r\n- {\\an8}Nein.\r\n"
@@ -18,17 +16,6 @@ VTT = (
     "WEBVTT - Titel\n\nNOTE Ein Hund\n\nSTYLE\n::cue { color: red }\n\nerste\n00:01.000 --> 00:02.000 align:start\n"
     "<v Bob>Hallo &amp; <c.laut>guten</c> Tag\n\n1:00:03.000 --> 1:00:04.000\nEins <00:01.500>zwei.\n"
 )
-
-
-def through(kind, data, change=str):
-    """The file with the words of its segments changed."""
-    opened = open_file(kind, data, LANGUAGES, "file")
-
-    def changed(segment):
-        parts = re.split(r"(<[^>]*>|&\w+;)", segment.text) if segment.format == "html" else [segment.text]
-        return "".join(part if place % 2 else change(part) for place, part in enumerate(parts))
-
-    return opened.written([changed(one) for one in opened.segments])
 
 
 def test_a_file_is_known_by_its_name():
@@ -77,7 +64,7 @@ def test_a_page_keeps_its_encoding():
         ("srt", b"Ein Hund\n", "file: has no times such as 00:00:01,000 --> 00:00:02,500"),
         ("srt", b"1\n\xff\n", "file: line 2 is not UTF-8; convert the file to UTF-8"),
         ("vtt", b"1\n", "file: a WebVTT file begins with WEBVTT"),
-        ("html", b'<meta charset="none-such">\xff', "file: damaged, or no .html file: unknown encoding: none-such"),
+        ("html", b'<meta charset="none-such">\xff', "file: damaged, or no html file: unknown encoding: none-such"),
         ("doc", b"", f"there is no kind 'doc' of file; there are {', '.join(KINDS)}, and lines"),
     ],
 )

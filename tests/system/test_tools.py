@@ -47,11 +47,6 @@ def test_sampling_prefix_and_repeats(trained):
     )
     assert first == second != third
     assert run_headway("translate", trained, "--prefix", "fox", input_="ant bee\ncat\n").out.count("fox") == 2
-    drawn = run_headway(
-        "translate", trained, "--sample", "temperature=3,seed=1", "--mbr", "8", input_="ant bee cat\n"
-    ).out
-    assert drawn.count("\n") == 1
-    assert drawn != first
     assert lines(run_headway("translate", trained, "--no-repeat-ngram", "1", input_="ant ant\n")) != ["ant ant"]
     assert "'heat=1' is not one of temperature=NUMBER" in complaint("translate", trained, "--sample", "heat=1")
     assert "sampling follows no beam" in complaint("translate", trained, "--sample", "seed=1", "--beam-size", "3")
@@ -60,7 +55,7 @@ def test_sampling_prefix_and_repeats(trained):
 
 def test_sampled_translations_are_evaluated(corpus, trained, tmp_path):
     """Those that `translate` writes with the same options."""
-    how = "--mbr", "4", "--sample", "temperature=2,seed=1"
+    how = "--sample", "temperature=2,seed=1"
     files = "--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt")
     run_headway("evaluate", trained, *files, *how, "--output", tmp_path / "evaluated")
     run_headway("translate", trained, corpus.file("test.src"), *how, "--output", tmp_path / "translated")

@@ -153,10 +153,10 @@ def test_a_document_is_known_by_its_name(trained, tmp_path):
     assert run_headway("translate", trained, file, "--as", "lines").out.count("\n") == film.count("\n")
     for flag, value in (("--n-best", 2), ("--column", "text"), ("--server", "http://localhost:1")):
         given = [file] if flag == "--server" else [trained, file, "--as", "srt"]
-        assert f"{flag} is for lines, and {file} is read as .srt; see --as" in complaint(
+        assert f"{flag} is for lines, and {file} is read as srt; see --as" in complaint(
             "translate", *given, flag, value
         )
-    assert "--as docx: choose lines, html" in complaint("translate", trained, file, "--as", "docx")
+    assert "--as doc: choose lines, html" in complaint("translate", trained, file, "--as", "doc")
     (tmp_path / "a.pdf").write_bytes(b"%PDF")
     assert "convert it first: pdftotext" in complaint("translate", trained, tmp_path / "a.pdf")
     file.write_text("no times\n")

@@ -83,7 +83,7 @@ def test_too_long_a_text_is_told_and_the_others_go_on():
     assert len(results[1].source_tokens) > 19
 
 
-@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"n_best": 3}, {"mbr": 4}])
+@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"n_best": 3}])
 def test_what_the_model_did_not_write_has_no_score(options):
     door = translator(max_length=20)
     texts = ["the cat", "", " \u3000", "x " * 300, "x" * 2000, "{name} https://example.org"]

@@ -40,14 +40,6 @@ SEARCH: dict[str, Any] = {
         str | None,
         Option(metavar="KEY=VALUE,...", help="Sample instead of beam search; any of temperature, top_k, top_p, seed."),
     ],
-    "mbr": Annotated[
-        int | None,
-        Option(
-            min=2,
-            metavar="N",
-            help="Of the N best translations (with --sample: N samples), choose the one most similar to all, by chrF.",
-        ),
-    ],
 }
 """Types of the options for a search, by name. The default of each is None: the model's own."""
 Files = list[Path] | None

@@ -36,7 +36,7 @@ FOLLOWED_BY_SERVERS = {"server", "as_", "source_language", "target_language", "b
 OF_WHOLE_FILES = {
     *("output", "as_", "glossary", "target_language", "ensemble"),
     *("device", "precision", "engine", "core", "threads"),
-    *(name for name in options.SEARCH if name != "mbr"),
+    *options.SEARCH,
 }
 """Options of files that aren't read as lines, with those of the search."""
 
@@ -175,7 +175,6 @@ def translate(
     headway translate runs/multi30k-de-en input.de --output output.en
     headway translate runs/multi30k-de-en page.html --output page.en.html
     headway translate runs/multi30k-de-en input.de --n-best 3 --sample temperature=0.8,top_k=20,seed=7
-    headway translate runs/multi30k-de-en input.de --mbr 32 --sample temperature=0.7
     headway translate runs/multi30k-de-en input.de --alignments
     headway translate runs/multi30k-de-en input.de --glossary terms.tsv
     headway translate models/calibrated input.de --confidence
@@ -233,7 +232,7 @@ def _kind(context: typer.Context, as_: str | None, files: Sequence[str]) -> str 
     kind = as_ or next((kind for file in files if (kind := kind_of(file)) is not None), None)
     refused = [flag for name, flag in given.items() if name not in OF_WHOLE_FILES]
     if kind is not None and refused:
-        raise UserError(f"{refused[0]} is for lines, and {''.join(files[:1]) or '-'} is read as .{kind}; see --as")
+        raise UserError(f"{refused[0]} is for lines, and {''.join(files[:1]) or '-'} is read as {kind}; see --as")
     return kind
 
 
@@ -312,7 +311,7 @@ def _whole_file(work: Work, file: str, kind: str, output: Path | None, threads: 
 
     data = input_bytes(file)
     if output is None and sys.stdout.isatty() and b"\0" in data:
-        raise UserError(f"{file}: give --output FILE: a .{kind} is no text for a terminal")
+        raise UserError(f"{file}: give --output FILE: {kind} is no text for a terminal")
     keep_few_matrix_kernels()
     use_threads(threads)
     lines = work.load()

@@ -138,24 +138,33 @@ def formats_extra(file: Path) -> Iterator[None]:
 
 
 def _catalogue(stream: IO[bytes], file: Path) -> Any:
-    """translate-toolkit's form of a .po file."""
+    content = _whole(stream, file)
     with formats_extra(file):
-        from translate.storage.poparser import PoParseError
-        from translate.storage.pypo import pofile
-    content, catalogue = _whole(stream, file), pofile()
+        try:
+            return parse_catalogue(content)
+        except UserError as error:
+            raise UserError(f"{file}, {error}") from None
+
+
+def parse_catalogue(content: bytes) -> Any:
+    """translate-toolkit's form of a .po file. Raises UserError with the line, without the file's name."""
+    from translate.storage.poparser import PoParseError
+    from translate.storage.pypo import pofile
+
+    catalogue = pofile()
     try:
         catalogue.parse(content)
     except PoParseError as error:
         state = error.parse_state
         shown = state.next_line.strip()[:60]
-        raise UserError(f"{file}, line {state.lineno}: isn't part of a .po file: {shown!r}") from None
+        raise UserError(f"line {state.lineno}: isn't part of a .po file: {shown!r}") from None
     except UnicodeDecodeError as error:
         line = content[: content.find(error.object)].count(b"\n") + 1
-        raise UserError(f"{file}, line {line}: isn't {error.encoding}, which its header names") from None
+        raise UserError(f"line {line}: isn't {error.encoding}, which its header names") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:  # in damaged files
-        raise UserError(f"{file}: isn't a .po file ({error})") from None
+        raise UserError(f"line 1: isn't a .po file ({error})") from None
     if not catalogue.units and content.strip():
-        raise UserError(f"{file}, line 1: isn't part of a .po file")
+        raise UserError("line 1: isn't part of a .po file")
     return catalogue
 
 

@@ -23,9 +23,25 @@ KINDS = {
     "html": "web.open_html",
     "srt": "subtitles.open_srt",
     "vtt": "subtitles.open_vtt",
+    "md": "markdown.open_md",
+    "epub": "books.open_epub",
+    "eml": "mail.open_eml",
+    "po": "messages.open_po",
+    "xliff": "exchange.open_xliff",
+    "tmx": "exchange.open_tmx",
+    "ts": "messages.open_ts",
+    "android": "messages.open_android",
+    "properties": "messages.open_properties",
+    "json": "messages.open_json",
+    "docx": "office.open_docx",
+    "pptx": "office.open_pptx",
+    "xlsx": "office.open_xlsx",
+    "odt": "office.open_odf",
+    "ods": "office.open_odf",
+    "odp": "office.open_odf",
 }
 """For the end of a file's name the function that opens it, and its module here."""
-_OTHER_ENDS = {"htm": "html", "xhtml": "html"}
+_OTHER_ENDS = {"htm": "html", "xhtml": "html", "markdown": "md", "xlf": "xliff", "pot": "po"}
 _OFFICE = "soffice --convert-to"
 _CONVERTED = {
     "doc": f"{_OFFICE} docx",
@@ -33,6 +49,9 @@ _CONVERTED = {
     "xls": f"{_OFFICE} xlsx",
     "ppt": f"{_OFFICE} pptx",
     "pdf": "pdftotext",
+    "docm": f"{_OFFICE} docx",
+    "xlsm": f"{_OFFICE} xlsx",
+    "pptm": f"{_OFFICE} pptx",
 }
 """Ends of the names of files that are no text, and the commands that convert them."""
 MOST_BYTES = 200 * 2**20
@@ -57,6 +76,8 @@ def kind_of(name: str) -> str | None:
     end = PurePath(name).suffix.lower().removeprefix(".")
     if end in _CONVERTED:
         raise UserError(f"{name}: .{end} is not translated; convert it first: {_CONVERTED[end]}")
+    if PurePath(name).name.lower().endswith("strings.xml"):
+        return "android"
     end = _OTHER_ENDS.get(end, end)
     return end if end in KINDS else None
 
@@ -76,4 +97,4 @@ def open_file(kind: str, data: bytes, languages: Languages, name: str) -> Opened
         raise UserError(f"{error.name} is not installed: pip install 'headway[formats]'") from None
     except _DAMAGED as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UserError(f"{name}: damaged, or no .{kind} file: {reason}") from None
+        raise UserError(f"{name}: damaged, or no {kind} file: {reason}") from None

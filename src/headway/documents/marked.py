@@ -29,6 +29,14 @@ Piece: TypeAlias = str | Mark[Thing]
 """Words, or a mark between them."""
 
 
+@dataclass(eq=False)
+class Tag:
+    """Markup in front of words, and behind them if it encloses some."""
+
+    begin: str
+    end: str = ""
+
+
 class MarkedText(Generic[Thing]):
     """Words and marks as a segment. The things must be different; the marks that begin and end one hold the same."""
 

@@ -1,6 +1,7 @@
 """Files as segments: the texts of a file that are translated, and a function that writes it with their translations."""
 
 import codecs
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,10 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 """Byte order marks and the encodings that they stand for."""
+
+
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+"""A line with its end; `findall` also gives an empty one at last."""
 
 
 class Segment(NamedTuple):

@@ -7,28 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from headway.documents.marked import Mark, MarkedText, Piece
+from headway.documents.marked import Mark, MarkedText, Piece, Tag
 from headway.documents.markup import escape
-from headway.documents.segments import Languages, OpenedFile, decode_text
+from headway.documents.segments import LINE, Languages, OpenedFile, decode_text
 from headway.errors import UserError
 from headway.translator.glossary import begins_anywhere
 
 _TIMES = re.compile(r"\s*(?:\d+:)?\d+:\d+[.,]\d+\s*-->\s*(?:\d+:)?\d+:\d+[.,]\d+")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _TAG = re.compile(r"<(/?)([a-zA-Z]+)[^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
 _SPEECH = re.compile(r"(?:<[^<>]*>|\{[^{}]*\})*\s*[-‐-―]")
 """The beginning of a line where another person speaks."""
 _WORD = re.compile(r"(?:<[^<>]*>|\{\\[^{}]*\}|\S)+")
 WIDTH = 40
 """Characters that a line may have, if none of its cue has more."""
-
-
-@dataclass(eq=False)
-class _Tag:
-    """A tag, and the one that ends it, if any."""
-
-    begin: str
-    end: str = ""
 
 
 @dataclass
@@ -38,7 +29,7 @@ class _Speech:
     lines: range
     width: int
     """The length of the longest."""
-    text: MarkedText[_Tag]
+    text: MarkedText[Tag]
 
 
 def open_srt(data: bytes, _: Languages) -> OpenedFile:
@@ -53,7 +44,7 @@ def open_vtt(data: bytes, _: Languages) -> OpenedFile:
 
 def _opened(data: bytes, *, is_web: bool) -> OpenedFile:
     found = decode_text(data)
-    lines = _LINE.findall(found.text)[:-1]
+    lines = LINE.findall(found.text)[:-1]
     if is_web and not found.text.startswith("WEBVTT"):
         raise UserError("a WebVTT file begins with WEBVTT")
     if found.text.strip() and not any(map(_TIMES.match, lines)) and not is_web:
@@ -102,9 +93,9 @@ def _speech(lines: Sequence[str], group: range, *, is_web: bool) -> _Speech:
     return _Speech(group, max(len(_TAG.sub("", lines[one].strip())) for one in group), _marked(text, is_web=is_web))
 
 
-def _marked(text: str, *, is_web: bool) -> MarkedText[_Tag]:
-    pieces: list[Piece[_Tag]] = []
-    opened: list[tuple[str, _Tag]] = []
+def _marked(text: str, *, is_web: bool) -> MarkedText[Tag]:
+    pieces: list[Piece[Tag]] = []
+    opened: list[tuple[str, Tag]] = []
     place = 0
     words = html.unescape if is_web else str
     for match in _TAG.finditer(text):
@@ -115,10 +106,10 @@ def _marked(text: str, *, is_web: bool) -> MarkedText[_Tag]:
             tag.end = match.group()
             pieces.append(Mark(tag, "end"))
         elif match[2] and not match[1]:
-            opened.append((match[2], _Tag(match.group())))
+            opened.append((match[2], Tag(match.group())))
             pieces.append(Mark(opened[-1][1], "begin"))
         else:
-            pieces.append(Mark(_Tag(match.group())))
+            pieces.append(Mark(Tag(match.group())))
     unended = {id(tag) for _, tag in opened}
     alone = [
         Mark(one.thing) if isinstance(one, Mark) and id(one.thing) in unended else one
@@ -127,7 +118,7 @@ def _marked(text: str, *, is_web: bool) -> MarkedText[_Tag]:
     return MarkedText(alone)
 
 
-def _shown(piece: Piece[_Tag], *, is_web: bool) -> str:
+def _shown(piece: Piece[Tag], *, is_web: bool) -> str:
     if isinstance(piece, Mark):
         return piece.thing.end if piece.place == "end" else piece.thing.begin
     return escape(piece) if is_web else piece

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from headway.data.lines import Line
-from headway.decoding import Sampling
 from headway.errors import UserError
 from headway.languages import same_language
 from headway.text.characters import is_blank
@@ -50,13 +49,6 @@ class LineOptions:
         """The options as JSON gives them back."""
         return {**asdict(self), "glossary": [list(term) for term in self.glossary]}
 
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> LineOptions:
-        search, glossary = dict(document["search"]), tuple((source, target) for source, target in document["glossary"])
-        if search.get("sample") is not None:
-            search["sample"] = Sampling(**search["sample"])
-        return cls(**{**document, "search": search, "glossary": glossary})
-
 
 @dataclass
 class Written:
@@ -89,12 +81,11 @@ class LineTranslator:
             of_lines = (
                 options.as_json,
                 self._n_best > 1,
-                self._search.pop("mbr", None),
                 options.prefix,
                 options.alignments,
             )
             if any((*of_lines, options.confidence)):
-                whole = "--json, --n-best, --mbr, --prefix, --alignments and --confidence"
+                whole = "--json, --n-best, --prefix, --alignments and --confidence"
                 raise UserError(f"--split translates sentences: {whole} are of whole lines")
             translator.translate_documents([])  # raises UserError where its extra is missing
 

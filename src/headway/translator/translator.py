@@ -23,7 +23,6 @@ from headway.translator.alignments import Links, piece_links, word_links
 from headway.translator.codec import Codec, Side
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
-from headway.translator.risk import least_risk
 from headway.translator.searching import TextSearcher, check_process
 from headway.translator.translation import Translation
 
@@ -138,19 +137,12 @@ class Translator:
             raise UserError("the model isn't calibrated; `headway calibrate` makes one that is")
         return self.info.calibration
 
-    def search_options(self, *, mbr: int | None = None, **options: Any) -> SearchOptions:
-        """The given options (those that aren't None), then those of the model directory, then the defaults. With `mbr`,
-        options for that many translations of each text. Raises UserError."""
+    def search_options(self, **options: Any) -> SearchOptions:
+        """The given options (those that aren't None), then those of the model directory, then the defaults. Raises
+        UserError."""
         given = {name: value for name, value in options.items() if value is not None}
         if "sample" in given and not {"beam_size", "length_penalty"}.isdisjoint(given):
             raise UserError("sampling follows no beam: leave beam_size and length_penalty out")
-        if mbr is not None:
-            if mbr < 2 or mbr < given.get("n_best", 1):
-                raise UserError(f"mbr={mbr}: must be at least 2, and at least n_best")
-            given["n_best"] = mbr
-            if "sample" not in given:
-                own_beam = self.info.decoding.get("beam_size", SearchOptions().beam_size)
-                given["beam_size"] = max(mbr, given.get("beam_size", own_beam))
         return SearchOptions(**{**self.info.decoding, **given})
 
     def translate(
@@ -158,7 +150,6 @@ class Translator:
         texts: Iterable[str],
         options: SearchOptions | None = None,
         *,
-        mbr: int | None = None,
         prefix: str | Iterable[str] = "",
         glossary: Glossary | Sequence[Glossary] | None = None,
         alignments: bool = False,
@@ -171,9 +162,6 @@ class Translator:
         Placeholders, code and addresses stay as they are (`headway.text.protected`). With a `glossary`, one for all
         texts or one for each, a translation contains the target of each term as often as its text has the term.
 
-        `mbr` makes that many translations (with a beam that is wide enough, or samples if `sample` is given) and
-        prefers those that are most similar to all others (`headway.translator.risk`).
-
         Translations begin with `prefix`, one for all texts or one for each, which the vocabulary must be able to write.
         `alignments` computes all alignments together, which is faster than one `Translation` after the other.
         `confidence` fills in the fields `confidence` and `out_of_domain`; the model must be calibrated. A blank text
@@ -185,8 +173,8 @@ class Translator:
         texts = as_texts(texts, "text")
         calibration = self.calibration() if confidence else None
         if options is None:
-            options = self.search_options(mbr=mbr, **search)
-        elif search or mbr is not None:
+            options = self.search_options(**search)
+        elif search:
             raise TypeError("give the options of a search as one record or by name, not both")
         glossaries = [glossary] * len(texts) if isinstance(glossary, Glossary) else glossary or [NO_TERMS] * len(texts)
         if not all(isinstance(one, Glossary) for one in glossaries):
@@ -198,10 +186,6 @@ class Translator:
         prefixes = as_text(prefix, "prefix") if isinstance(prefix, str) else as_texts(prefix, "prefix")
         starts = self.codec.prefixes(prefixes, len(texts), options.max_length)
         translations = self.texts.translate(texts, options, starts, glossaries)
-        if mbr is not None:
-            translations = [
-                least_risk(one, search.get("n_best") or 1, drawn=options.sample is not None) for one in translations
-            ]
         if calibration is not None:
             from headway.translator.confidence import with_confidence
 

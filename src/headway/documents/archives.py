@@ -1,0 +1,54 @@
+"""Archives of XML, such as office documents and books: some of their files are replaced, all others stay."""
+
+import zipfile
+from collections.abc import Callable, Mapping
+from io import BytesIO
+
+from lxml import etree  # type: ignore[attr-defined]
+
+from headway.documents.kinds import MOST_BYTES
+from headway.errors import UserError
+
+
+def read_archive(data: bytes, is_wanted: Callable[[str], object]) -> dict[str, bytes]:
+    """The wanted files by their names. Raises UserError for an archive that is encrypted or would become too large."""
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        entries = archive.infolist()
+        if any(one.flag_bits & 1 for one in entries):
+            raise UserError("is encrypted; save it without a password")
+        if (size := sum(one.file_size for one in entries)) > MOST_BYTES:
+            raise UserError(f"has {size:,} bytes when unpacked, the limit is {MOST_BYTES:,}")
+        if damaged := archive.testzip():
+            raise UserError(f"{damaged} in it is damaged")
+        return {one.filename: archive.read(one) for one in entries if is_wanted(one.filename)}
+
+
+def rewrite_archive(data: bytes, replaced: Mapping[str, bytes]) -> bytes:
+    """The archive with other contents of these files, in the same order, each packed as it was."""
+    made = BytesIO()
+    with zipfile.ZipFile(BytesIO(data)) as archive, zipfile.ZipFile(made, "w") as written:
+        for one in archive.infolist():
+            content = replaced[one.filename] if one.filename in replaced else archive.read(one)
+            written.writestr(one, content, compress_type=one.compress_type)
+    return made.getvalue()
+
+
+def parse_xml(data: bytes) -> etree._Element:
+    """The root of a file of XML. Raises UserError for one that declares entities."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    root = etree.fromstring(data, parser)
+    types = root.getroottree().docinfo.internalDTD
+    if types is not None and any(types.iterentities()):
+        raise UserError("declares entities, which are not read")
+    return root
+
+
+def write_xml(root: etree._Element) -> bytes:
+    """The whole file, with what stands before and after the root."""
+    tree = root.getroottree()
+    return etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=tree.docinfo.standalone) + b"\n"
+
+
+def local_name(element: etree._Element) -> str:
+    """The name without its namespace; empty for comments and processing instructions."""
+    return etree.QName(element).localname if isinstance(element.tag, str) else ""

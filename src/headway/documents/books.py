@@ -1,0 +1,46 @@
+"""Books: EPUB."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from headway.documents.archives import read_archive, rewrite_archive
+from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
+from headway.documents.web import open_html
+from headway.errors import UserError
+
+_PAGE = re.compile(r".*\.x?html?", re.IGNORECASE)
+_CONTENTS = re.compile(r".*\.(ncx|opf)", re.IGNORECASE)
+_TITLE = re.compile(r"(<(text|(?:\w+:)?title)\b[^>]*>)([^<]*)(?=</\2>)")
+"""An entry of a table of contents, or the title of the book."""
+_LANGUAGE = re.compile(r"(<(?:\w+:)?language\b[^>]*>)[^<]*(?=<)")
+
+
+def open_epub(data: bytes, languages: Languages) -> OpenedFile:
+    """The pages, the table of contents, and the title, which names the new language."""
+    if read_archive(data, "META-INF/encryption.xml".__eq__):
+        raise UserError("is protected against copying")
+    files = read_archive(data, lambda name: _PAGE.fullmatch(name) or _CONTENTS.fullmatch(name))
+    opened = {
+        name: open_html(part, languages) if _PAGE.fullmatch(name) else _open_contents(part, languages)
+        for name, part in files.items()
+    }
+    if not opened:
+        raise UserError("holds no page")
+
+    def written(translations: Sequence[str]) -> bytes:
+        rest = iter(translations)
+        made = {name: one.written([next(rest) for _ in one.segments]) for name, one in opened.items()}
+        return rewrite_archive(data, made)
+
+    return OpenedFile([segment for one in opened.values() for segment in one.segments], written)
+
+
+def _open_contents(data: bytes, languages: Languages) -> OpenedFile:
+    found = decode_text(data)
+
+    def written(translations: Sequence[str]) -> bytes:
+        rest: Iterator[str] = iter(translations)
+        text = _TITLE.sub(lambda match: match[1] + next(rest), found.text)
+        return found.encoded(_LANGUAGE.sub(lambda match: match[1] + languages.target, text))
+
+    return OpenedFile([Segment(match[3], "html") for match in _TITLE.finditer(found.text)], written)

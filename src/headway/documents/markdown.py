@@ -1,0 +1,128 @@
+"""Markdown: CommonMark with tables. Code, addresses, HTML and front matter stay."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from headway.documents.marked import Mark, MarkedText, Piece, Tag
+from headway.documents.segments import LINE, Languages, OpenedFile, decode_text
+
+_PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+_SPECIAL = re.compile(r"([\\`*_\[\]<>&~])")
+_LIKE_A_BLOCK = re.compile(r"^(\d*)([#>+*.)=-]+)(?=\s|$)")
+"""The beginning of words that would be a heading, an item of a list or a quotation."""
+
+
+@dataclass
+class _Block:
+    """A paragraph, a heading or a cell: from a place in its first line to one in its last."""
+
+    first: int
+    start: int
+    last: int
+    end: int
+    is_cell: bool
+    text: MarkedText[Tag]
+
+
+def open_md(data: bytes, _: Languages) -> OpenedFile:
+    """Paragraphs, headings, items and cells, each as one line."""
+    found = decode_text(data)
+    lines = LINE.findall(found.text)[:-1]
+    blocks = list(_blocks(lines))
+
+    def written(translations: Sequence[str]) -> bytes:
+        made = list(lines)
+        for block, translation in reversed([*zip(blocks, translations, strict=True)]):
+            if translation != block.text.segment.text:
+                text = _text(block.text.restored(translation), is_cell=block.is_cell)
+                made[block.first] = made[block.first][: block.start] + text + made[block.last][block.end :]
+                made[block.first + 1 : block.last + 1] = [""] * (block.last - block.first)
+        return found.encoded("".join(made))
+
+    return OpenedFile([one.text.segment for one in blocks], written)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
+    front = _front_matter(lines)
+    tokens = _PARSER.parse("\n" * front + "".join(lines[front:]))
+    line = column = 0  # where the last block ends
+    for before, token in pairwise(tokens):
+        if token.type != "inline" or token.map is None:
+            continue
+        is_cell = before.type in ("td_open", "th_open")
+        parts = token.content.replace("|", "\\|").split("\n") if is_cell else token.content.split("\n")
+        first, last = token.map[0], token.map[0] + len(parts) - 1
+        start = lines[first].find(parts[0], column if first == line else 0)
+        end = lines[last].find(parts[-1], start if first == last else 0) + len(parts[-1])
+        if start < 0 or end < len(parts[-1]) or not token.content:
+            continue
+        line, column = last, end
+        continued = lines[first + 1][: max(0, lines[first + 1].find(parts[1]))] if len(parts) > 1 else ""
+        yield _Block(first, start, last, end, is_cell, MarkedText(_pieces(token.children or [], continued)))
+
+
+def _front_matter(lines: Sequence[str]) -> int:
+    """The number of lines of YAML at the beginning."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    return next((number + 1 for number, line in enumerate(lines) if number and line.rstrip() in ("---", "...")), 0)
+
+
+def _pieces(tokens: Sequence[Token], continued: str) -> Iterator[Piece[Tag]]:
+    """continued: the beginning of a line within the block."""
+    opened: list[Tag] = []
+    automatic = False  # whether this is a link such as <https://...>
+    for one in tokens:
+        if one.markup == "autolink":
+            automatic = one.nesting > 0
+            if automatic:
+                yield Mark(Tag(f"<{one.attrGet('href')}>"))
+        elif automatic:
+            continue
+        elif one.type == "text":
+            yield one.content
+        elif one.type == "softbreak":
+            yield " "
+        elif one.type == "hardbreak":
+            yield Mark(Tag(f"\\\n{continued}"))
+        elif one.nesting > 0:
+            opened.append(Tag("[", _address(one, "href")) if one.type == "link_open" else Tag(one.markup, one.markup))
+            yield Mark(opened[-1], "begin")
+        elif one.nesting < 0:
+            yield Mark(opened.pop(), "end")
+        elif one.type == "code_inline":
+            space = " " * (one.content.startswith("`") or one.content.endswith("`"))
+            yield Mark(Tag(f"{one.markup}{space}{one.content}{space}{one.markup}"))
+        elif one.type == "image":
+            yield Mark(Tag(f"![{one.content}{_address(one, 'src')}"))
+        else:
+            yield Mark(Tag(one.content))
+
+
+def _address(token: Token, name: str) -> str:
+    address, title = str(token.attrGet(name) or ""), token.attrGet("title")
+    shown = f"<{address}>" if re.search(r"[\s()]", address) else address
+    quoted = str(title).replace('"', '\\"')
+    return f"]({shown})" if title is None else f']({shown} "{quoted}")'
+
+
+def _text(pieces: Sequence[Piece[Tag]], *, is_cell: bool) -> str:
+    """The block, with a backslash before characters that would be markup."""
+    words = "".join(one for one in pieces if isinstance(one, str))
+    text = _joined(pieces, lambda part: part)
+    [token] = _PARSER.parseInline(text)
+    if "".join(one if isinstance(one, str) else "" for one in _pieces(token.children or [], "")) != words:
+        text = _joined(pieces, lambda part: _SPECIAL.sub(r"\\\1", part))
+    return text.replace("|", "\\|") if is_cell else _LIKE_A_BLOCK.sub(r"\1\\\2", text)
+
+
+def _joined(pieces: Sequence[Piece[Tag]], shown: Callable[[str], str]) -> str:
+    return "".join(
+        shown(one) if isinstance(one, str) else one.thing.end if one.place == "end" else one.thing.begin
+        for one in pieces
+    )

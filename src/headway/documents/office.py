@@ -1,0 +1,296 @@
+"""Office documents: Word, PowerPoint and Excel (Office Open XML), and those of LibreOffice (OpenDocument).
+
+A segment is a paragraph, or the text of a cell. Whatever isn't words is a mark: formatting that isn't the usual one of
+the paragraph, links, tabs, notes, pictures, fields.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lxml import etree  # type: ignore[attr-defined]
+
+from headway.documents.archives import local_name, parse_xml, read_archive, rewrite_archive, write_xml
+from headway.documents.marked import Mark, MarkedText, Piece
+from headway.documents.segments import Languages, OpenedFile
+from headway.errors import UserError
+
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+_STARTS = frozenset({"pPr", "bookmarkStart", "commentRangeStart", "permStart"})
+_ENDS = frozenset({"endParaRPr", "rPh", "phoneticPr", "bookmarkEnd", "commentRangeEnd", "permEnd"})
+"""Elements that stay at the beginning and at the end of a paragraph."""
+_LEFT_OUT = frozenset({"", "proofErr", "lastRenderedPageBreak", "soft-page-break"})
+_AROUND = frozenset({"hyperlink", "ins", "smartTag", "span", "a", "g", "mrk", "pc", "hi"})
+"""Elements that enclose words."""
+
+
+@dataclass(eq=False)
+class _Thing:
+    """The content of a mark: an element around words; the properties of a run, if `is_run`; or elements without
+    words, which stand in a run with these properties."""
+
+    elements: list[etree._Element]
+    is_run: bool = False
+    properties: etree._Element | None = None
+
+
+_Found: TypeAlias = tuple[etree._Element | None, Piece[_Thing]]
+"""Words or a mark, and the properties of their run."""
+
+
+class _Paragraph:
+    """A paragraph of runs, of Office Open XML."""
+
+    def __init__(self, element: etree._Element) -> None:
+        self._element = element
+        found = list(_pieces_of_runs(element))
+        sizes = Counter[bytes]()
+        for properties, piece in found:
+            sizes[_canonical(properties)] += len(piece) if isinstance(piece, str) else 0
+        usual = max(sizes, key=sizes.__getitem__, default=b"")
+        self._usual = next((one for one, _ in found if _canonical(one) == usual), None)
+        self.text = MarkedText(_with_formatting(found, usual))
+
+    def write(self, pieces: Sequence[Piece[_Thing]]) -> None:
+        children = list(self._element)
+        made = etree.Element("made")
+        opened, properties = [made], [self._usual]
+        for piece in pieces:
+            if isinstance(piece, str):
+                opened[-1].append(self._run(properties[-1], self._words(piece)))
+            elif piece.place == "end":
+                (properties if piece.thing.is_run else opened).pop()
+            elif piece.place == "begin" and piece.thing.is_run:
+                properties.append(piece.thing.properties)
+            elif piece.place == "begin":
+                opened.append(etree.SubElement(opened[-1], *_name_of(piece.thing.elements[0])))
+            elif piece.thing.is_run:
+                opened[-1].append(self._run(piece.thing.properties, *piece.thing.elements))
+            else:
+                opened[-1].extend(piece.thing.elements)
+        words = list(made)
+        if local_name(self._element) in ("si", "is") and len(words) == len(words[0]) == 1:  # a cell without formatting
+            words = list(words[0])
+        starts = [one for one in children if local_name(one) in _STARTS]
+        self._element[:] = [*starts, *words, *(one for one in children if local_name(one) in _ENDS)]
+
+    def _run(self, properties: etree._Element | None, *content: etree._Element) -> etree._Element:
+        run = etree.Element(self._named("r"))
+        run.extend([*([] if properties is None else [deepcopy(properties)]), *content])
+        return run
+
+    def _words(self, text: str) -> etree._Element:
+        element = etree.Element(self._named("t"))
+        element.text = text
+        if "drawingml" not in element.tag:
+            element.set(_SPACE, "preserve")
+        return element
+
+    def _named(self, name: str) -> str:
+        return f"{{{etree.QName(self._element).namespace}}}{name}"
+
+
+def _pieces_of_runs(parent: etree._Element, *, is_whole: bool = True) -> Iterator[_Found]:
+    """is_whole: whether the parent is the paragraph, which keeps what stays at its ends."""
+    for group in _with_whole_fields(parent):
+        child, name = group[0], local_name(group[0])
+        if len(group) > 1 or _fields(child):
+            yield None, Mark(_Thing(group))
+        elif name in _LEFT_OUT or (is_whole and name in _STARTS | _ENDS):
+            continue
+        elif name == "r":
+            properties = next((one for one in child if local_name(one) == "rPr"), None)
+            for one in child:
+                if local_name(one) == "t":
+                    yield properties, one.text or ""
+                elif one is not properties and local_name(one) not in _LEFT_OUT:
+                    yield properties, Mark(_Thing([one], True, properties))
+        elif name == "t":  # of a cell without runs
+            yield None, child.text or ""
+        elif name in _AROUND:
+            thing = _Thing([child])
+            yield None, Mark(thing, "begin")
+            yield from _pieces_of_runs(child, is_whole=False)
+            yield None, Mark(thing, "end")
+        else:
+            yield None, Mark(_Thing([child]))
+
+
+def _with_whole_fields(parent: etree._Element) -> list[list[etree._Element]]:
+    """The children one by one, but those of a field together, such as a page number or a reference. A field may begin
+    or end in another paragraph."""
+    groups: list[list[etree._Element]] = []
+    depth = 0
+    for child in parent:
+        if depth > 0:
+            groups[-1].append(child)
+        else:
+            groups.append([child])
+        depth += sum(_fields(child))
+        if depth < 0:
+            groups, depth = [[one for group in groups for one in group if local_name(one) not in _STARTS]], 0
+    return groups
+
+
+def _fields(run: etree._Element) -> list[int]:
+    """1 for each field that begins in the run, -1 for each that ends."""
+    kinds = (next(iter(one.attrib.values()), "") for one in run if local_name(one) == "fldChar")
+    return [{"begin": 1, "end": -1}.get(str(kind), 0) for kind in kinds]
+
+
+def _with_formatting(found: Iterable[_Found], usual: bytes) -> Iterator[Piece[_Thing]]:
+    """The pieces, with marks around the words whose properties aren't the usual ones."""
+    form, thing = usual, _Thing([])
+    for properties, piece in found:
+        wanted = _canonical(properties) if isinstance(piece, str) else usual
+        if wanted != form and not (isinstance(piece, str) and not piece.strip()):
+            if form != usual:
+                yield Mark(thing, "end")
+            form, thing = wanted, _Thing([], True, properties)
+            if form != usual:
+                yield Mark(thing, "begin")
+        yield piece
+    if form != usual:
+        yield Mark(thing, "end")
+
+
+def _canonical(properties: etree._Element | None) -> bytes:
+    """The properties as bytes, without the language of spelling checks."""
+    if properties is None:
+        return b""
+    kept = [etree.tostring(one, with_tail=False) for one in properties if local_name(one) not in ("lang", "noProof")]
+    attributes = {name: value for name, value in properties.items() if name not in ("lang", "dirty", "err", "altLang")}
+    return b"".join([repr(sorted(attributes.items())).encode(), *kept]) if kept or attributes else b""
+
+
+def _name_of(element: etree._Element) -> tuple[str, dict[str, str]]:
+    return element.tag, dict(element.attrib)
+
+
+class MixedParagraph:
+    """A paragraph whose words stand between its elements, of OpenDocument and XLIFF."""
+
+    def __init__(self, element: etree._Element, unformatted: frozenset[str] = frozenset()) -> None:
+        """unformatted: styles that change nothing."""
+        self._element = element
+        self.text = MarkedText(_pieces_of_mixed(element, unformatted))
+
+    def write(self, pieces: Sequence[Piece[_Thing]]) -> None:
+        self._element[:] = []
+        self._element.text = None
+        self._fill(self._element, pieces, list)
+
+    def write_into(self, element: etree._Element, pieces: Sequence[Piece[_Thing]]) -> None:
+        """Writes the pieces into another element; this one stays."""
+        self._fill(element, pieces, deepcopy)
+
+    def _fill(
+        self,
+        element: etree._Element,
+        pieces: Sequence[Piece[_Thing]],
+        taken: Callable[[list[etree._Element]], list[etree._Element]],
+    ) -> None:
+        opened = [element]
+        for piece in pieces:
+            parent = opened[-1]
+            if isinstance(piece, str):
+                if len(parent):
+                    parent[-1].tail = (parent[-1].tail or "") + piece
+                else:
+                    parent.text = (parent.text or "") + piece
+            elif piece.place == "end":
+                opened.pop()
+            elif piece.place == "begin":
+                opened.append(etree.SubElement(parent, *_name_of(piece.thing.elements[0])))
+            else:
+                [alone] = taken(piece.thing.elements)
+                alone.tail = None
+                parent.append(alone)
+
+
+def _pieces_of_mixed(element: etree._Element, unformatted: frozenset[str]) -> Iterator[Piece[_Thing]]:
+    if element.text:
+        yield element.text
+    for child in element:
+        name = local_name(child)
+        if name == "span" and _style_name(child) in unformatted:
+            yield from _pieces_of_mixed(child, unformatted)
+        elif name in _AROUND:
+            thing = _Thing([child])
+            yield Mark(thing, "begin")
+            yield from _pieces_of_mixed(child, unformatted)
+            yield Mark(thing, "end")
+        elif name not in _LEFT_OUT:
+            yield Mark(_Thing([child]))
+        if child.tail:
+            yield child.tail
+
+
+def _style_name(element: etree._Element) -> str:
+    return next((value for name, value in element.items() if etree.QName(name).localname in ("style-name", "name")), "")
+
+
+def _unformatted_styles(root: etree._Element) -> frozenset[str]:
+    """The styles that note an editing session and nothing else."""
+    return frozenset(
+        _style_name(style)
+        for style in root.iter("{*}style")
+        if all(etree.QName(name).localname == "rsid" for part in style for name in part.attrib)
+        and all(local_name(part) == "text-properties" and not len(part) for part in style)
+        and len(style)
+    )
+
+
+def _open_paragraphs(
+    data: bytes, parts: str, paragraphs_of: Callable[[etree._Element], Iterable[_Paragraph | MixedParagraph]]
+) -> OpenedFile:
+    """parts: a regular expression for the names of the files with text."""
+    roots = {name: parse_xml(part) for name, part in read_archive(data, re.compile(parts).fullmatch).items()}
+    if not roots:
+        raise UserError("holds no text of such a document")
+    paragraphs = [one for root in roots.values() for one in paragraphs_of(root)]
+
+    def written(translations: Sequence[str]) -> bytes:
+        for paragraph, translation in zip(paragraphs, translations, strict=True):
+            if translation != paragraph.text.segment.text:
+                paragraph.write(paragraph.text.restored(translation))
+        return rewrite_archive(data, {name: write_xml(root) for name, root in roots.items()})
+
+    return OpenedFile([one.text.segment for one in paragraphs], written)
+
+
+def open_docx(data: bytes, _: Languages) -> OpenedFile:
+    """Word: the text, headers, footers, notes and comments."""
+    parts = r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
+    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, [*root.iter("{*}p")]))
+
+
+def open_pptx(data: bytes, _: Languages) -> OpenedFile:
+    """PowerPoint: slides with their diagrams and notes."""
+    parts = r"ppt/(slides|notesSlides|diagrams)/[^/]*\.xml"
+    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, [*root.iter("{*}p")]))
+
+
+def open_xlsx(data: bytes, _: Languages) -> OpenedFile:
+    """Excel: cells with text. The headings of tables stay, because formulas refer to them."""
+    tables = read_archive(data, re.compile(r"xl/tables/[^/]*\.xml").fullmatch)
+    headings = {one.get("name") for part in tables.values() for one in parse_xml(part).iter("{*}tableColumn")}
+
+    def cells(root: etree._Element) -> list[_Paragraph]:
+        found = [*root.iter("{*}si", "{*}is")]
+        return [_Paragraph(one) for one in found if "".join(one.itertext()) not in headings]
+
+    return _open_paragraphs(data, r"xl/(sharedStrings|worksheets/[^/]*)\.xml", cells)
+
+
+def open_odf(data: bytes, _: Languages) -> OpenedFile:
+    """Writer, Calc and Impress."""
+
+    def paragraphs(root: etree._Element) -> list[MixedParagraph]:
+        unformatted = _unformatted_styles(root)
+        return [MixedParagraph(one, unformatted) for one in [*root.iter("{*}p", "{*}h")]]
+
+    return _open_paragraphs(data, r"(content|styles)\.xml", paragraphs)

@@ -1,0 +1,161 @@
+"""Messages of programs, and files that translators exchange, read back by other readers."""
+
+import json
+from io import BytesIO
+from xml.etree import ElementTree
+
+import pytest
+from babel.messages.pofile import read_po
+
+from headway.documents.kinds import kind_of, open_file
+from headway.documents.messages import Accelerated
+from headway.documents.segments import Languages
+from tests.documents.changing import texts_of, through
+
+PO = """\
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Language: \\n"
+
+#: a.c:1
+msgid "_Datei öffnen"
+msgstr ""
+
+#, c-format
+msgid "%d Hund"
+msgid_plural "%d Hunde"
+msgstr[0] ""
+msgstr[1] ""
+
+msgid "fertig"
+msgstr "done"
+
+#, fuzzy
+msgid "unsicher"
+msgstr "maybe"
+"""
+XLIFF = "urn:oasis:names:tc:xliff:document:"
+
+
+def test_a_catalogue_is_filled_and_what_is_new_is_fuzzy():
+    found = {one.id: one for one in read_po(BytesIO(through("po", PO.encode(), str.upper))) if one.id}
+    assert {id_: (one.string, one.fuzzy) for id_, one in found.items()} == {
+        "_Datei öffnen": ("_DATEI ÖFFNEN", True),
+        ("%d Hund", "%d Hunde"): (("%D HUND", "%D HUNDE"), True),
+        "fertig": ("done", False),
+        "unsicher": ("maybe", True),
+    }
+    assert found["%d Hund", "%d Hunde"].flags >= {"c-format"}
+
+
+def test_a_language_of_one_form_has_the_plurals():
+    opened = open_file("po", PO.encode(), Languages("de", "ko"), "file")
+    catalogue = read_po(BytesIO(opened.written([one.text for one in opened.segments])))
+    assert catalogue.num_plurals == 1
+    assert str(catalogue.locale) == "ko"
+    assert next(one.string for one in catalogue if isinstance(one.id, tuple)) == ("%d Hunde",)
+
+
+@pytest.mark.parametrize(
+    ("label", "plain", "translation", "made"),
+    [
+        ("_Datei", "Datei", "Die Datei", "_Die Datei"),
+        ("E_xit", "Exit", "Beenden", "_Beenden"),
+        ("&Open…", "Open…", "Öffnen …", "Öff&nen …".replace("Öff&nen", "&Öffnen")),
+        ("_Degree", "Degree", "다항식의 차수", "다항식의 차수(_D)"),
+        ("_Open…", "Open…", "열기…", "열기(_O)…"),
+        ("Save &As", "Save As", "Speichern als", "Speichern &als"),
+        ("file_name", "file_name", "file_name", "file_name"),
+        ("a && b", "a && b", "a && b", "a && b"),
+        ("&amp; Co", "&amp; Co", "&amp; Co", "&amp; Co"),
+        ("R & D", "R & D", "R & D", "R & D"),
+    ],
+)
+def test_the_letter_to_press_is_marked(label, plain, translation, made):
+    found = Accelerated.of(label)
+    assert found.text == plain
+    assert found.restored(translation) == made
+
+
+@pytest.mark.parametrize("version", ["1.2", "2.0"])
+def test_xliff(version):
+    unit, inline, alone = ("segment", "pc", "ph") if version == "2.0" else ("trans-unit", "g", "x")
+    words = f'Ein <{inline} id="1">Hund</{inline}> läuft<{alone} id="2"/>.'
+    data = (
+        f'<xliff version="{version}" xmlns="{XLIFF}{version}"><file source-language="de">'
+        f"<{unit}><source>{words}</source></{unit}>"
+        f"<{unit}><source>fertig</source><target>done</target></{unit}></file></xliff>"
+    )
+    assert texts_of("xliff", data.encode()) == ["Ein <x0>Hund</x0> läuft<x1/>."]
+    root = ElementTree.fromstring(through("xliff", data.encode(), str.upper))
+    names = {"": f"{XLIFF}{version}"}
+    first, second = root.iterfind(f".//{unit}", names)
+    assert "".join(first.find("source", names).itertext()) == "Ein Hund läuft."
+    target = first.find("target", names)
+    assert [target.text, *((one.get("id"), one.text, one.tail) for one in target)] == [
+        "EIN ",
+        ("1", "HUND", " LÄUFT"),
+        ("2", None, "."),
+    ]
+    assert "needs-review-translation" in (target.get("state"), "needs-review-translation" * (version == "2.0"))
+    assert second.find("target", names).text == "done"
+
+
+def test_a_memory_gets_the_variants_that_it_lacks():
+    unit = '<tu><tuv xml:lang="de-DE"><seg>Ein <ph>{0}</ph> Hund</seg></tuv></tu>'
+    both = '<tu><tuv xml:lang="de"><seg>fertig</seg></tuv><tuv xml:lang="en"><seg>done</seg></tuv></tu>'
+    root = ElementTree.fromstring(through("tmx", f"<tmx><body>{unit}{both}</body></tmx>".encode(), str.upper))
+    assert [["".join(seg.itertext()) for seg in one.iter("seg")] for one in root.iter("tu")] == [
+        ["Ein {0} Hund", "EIN {0} HUND"],
+        ["fertig", "done"],
+    ]
+
+
+def test_qt():
+    data = (
+        '<!DOCTYPE TS>\n<TS version="2.1"><context><name>M</name>'
+        '<message><source>&amp;Datei</source><translation type="unfinished"></translation></message>'
+        '<message numerus="yes"><source>%n Hunde</source><translation type="unfinished"/></message>'
+        "<message><source>fertig</source><translation>done</translation></message>"
+        '<message><source>alt</source><translation type="vanished"></translation></message></context></TS>'
+    )
+    made = through("ts", data.encode(), str.upper)
+    assert b"<!DOCTYPE TS>" in made
+    root = ElementTree.fromstring(made)
+    assert root.get("language") == "en"
+    assert ["|".join(one.itertext()) for one in root.iter("translation")] == ["&DATEI", "%N HUNDE|%N HUNDE", "done", ""]
+    assert [one.get("type") for one in root.iter("translation")] == ["unfinished", "unfinished", None, "vanished"]
+
+
+def test_android():
+    data = (
+        '<?xml version="1.0" encoding="utf-8"?>\n<resources xmlns:xliff="x">\n'
+        "<string name=\"a\">Ein <b>Hund</b> mit <xliff:g id='n'>%d</xliff:g> &amp; \\'Mäusen\\'</string>"
+        '<string name="b" translatable="false">Fest</string><string name="c">@string/a</string>'
+        '<plurals name="d"><item quantity="one">%d Hund</item></plurals></resources>\n'
+    )
+    assert kind_of("values-de/strings.xml") == "android"
+    root = ElementTree.fromstring(through("android", data.encode(), str.upper))
+    assert ["".join(one.itertext()) for one in root.iter("string")] == [
+        "EIN HUND MIT %D & \\'MÄUSEN\\'",
+        "Fest",
+        "@string/a",
+    ]
+    assert root.find("string/b").text == "HUND"
+    assert root.find("plurals/item").text == "%D HUND"
+
+
+def test_json_keeps_names_order_and_indentation():
+    data = '{\n  "b": "Ein Hund",\n  "a": [\n    {\n      "c": "Zwei",\n      "d": 3\n    },\n    null\n  ]\n}\n'
+    made = through("json", data.encode(), str.upper).decode()
+    assert json.loads(made) == {"b": "EIN HUND", "a": [{"c": "ZWEI", "d": 3}, None]}
+    assert made == data.replace("Ein Hund", "EIN HUND").replace("Zwei", "ZWEI")
+
+
+def test_properties():
+    data = "# Kommentar\na.b=Ein Hund\nc = gr\\u00fcne \\\n   Wiese\n"
+    assert texts_of("properties", data.encode()) == ["Ein Hund", "grüne Wiese"]
+    made = through("properties", data.encode(), str.upper).decode()
+    assert made.startswith("# Kommentar\na.b=EIN HUND\n")
+    assert made.rpartition("=")[2].strip().encode().decode("unicode_escape") == "GRÜNE WIESE"

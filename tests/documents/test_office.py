@@ -1,0 +1,177 @@
+"""Office documents, read back by other readers."""
+
+import zipfile
+from io import BytesIO
+from xml.etree import ElementTree
+
+import openpyxl
+import pytest
+from openpyxl.worksheet.table import Table
+
+from headway.documents.archives import rewrite_archive
+from headway.errors import UserError
+from tests.documents.changing import texts_of, through
+
+W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+A = "http://schemas.openxmlformats.org/drawingml/2006/main"
+OFFICE, TEXT, STYLE = (f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0" for name in ("office", "text", "style"))
+FIELD = '<w:r><w:fldChar w:fldCharType="{}"/></w:r>'
+
+
+def archive(**parts):
+    """An archive of files, whose names have dots and slashes in place of two and three underscores."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as written:
+        for name, content in parts.items():
+            written.writestr(name.replace("___", "/").replace("__", "."), content)
+    return made.getvalue()
+
+
+def part(data, name):
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        return archive.read(name).decode()
+
+
+def docx(*paragraphs):
+    body = "".join(f"<w:p>{one}</w:p>" for one in paragraphs)
+    document = f'<w:document xmlns:w="{W}" xmlns:r="{R}"><w:body>{body}</w:body></w:document>'
+    return archive(word___document__xml=document, word___media___picture="\x01")
+
+
+def run(text, properties=""):
+    return f'<w:r>{properties and f"<w:rPr>{properties}</w:rPr>"}<w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def runs_of(data):
+    """Of each paragraph the words of its runs, each with whether it is bold; what isn't words by its name."""
+    root, found = ElementTree.fromstring(part(data, "word/document.xml")), []
+    for paragraph in root.iter(f"{{{W}}}p"):
+        found.append([])
+        for one in paragraph.iter(f"{{{W}}}r"):
+            is_bold = one.find(f"{{{W}}}rPr/{{{W}}}b") is not None
+            for child in one:
+                name = child.tag.partition("}")[2]
+                if name != "rPr":
+                    found[-1].append((child.text, is_bold) if name == "t" else (name, is_bold))
+    return found
+
+
+def test_runs_that_spelling_checks_have_cut_are_one_text():
+    cut = run("Ein Hu", '<w:lang w:val="de"/>') + "<w:proofErr/>" + run("nd") + run(" läuft", "<w:noProof/>")
+    assert texts_of("docx", docx(cut)) == ["Ein Hund läuft"]
+    assert runs_of(through("docx", docx(cut), str.upper)) == [[("EIN HUND LÄUFT", False)]]
+
+
+def test_formatting_stays_with_its_words_and_the_rest_where_it_is():
+    paragraph = (
+        '<w:pPr><w:jc w:val="center"/></w:pPr>'
+        + run("Ein ")
+        + run("fetter", "<w:b/>")
+        + run(" Hund &amp; ")
+        + f'<w:hyperlink r:id="r1">{run("eine")}{run(" Wiese")}</w:hyperlink>'
+        + "<w:r><w:tab/></w:r>"
+        + run("Ende.")
+    )
+    data = docx(paragraph)
+    assert texts_of("docx", data) == ["Ein <x0>fetter</x0> Hund &amp; <x1>eine Wiese</x1><x2/>Ende."]
+    made = through("docx", data, str.upper)
+    [runs] = runs_of(made)
+    assert runs == [
+        ("EIN ", False),
+        ("FETTER", True),
+        (" HUND & ", False),
+        ("EINE WIESE", False),
+        ("tab", False),
+        ("ENDE.", False),
+    ]
+    text = part(made, "word/document.xml")
+    assert text.index('<w:jc w:val="center"/>') < text.index("EIN ")
+    assert '<w:hyperlink r:id="r1"><w:r><w:t xml:space="preserve">EINE WIESE</w:t></w:r></w:hyperlink>' in text
+    assert part(made, "word/media/picture") == "\x01"
+
+
+def test_the_usual_formatting_needs_no_marks():
+    assert texts_of("docx", docx(run("Alles fett, ", "<w:b/>") + run("alles.", "<w:b/>"))) == ["Alles fett, alles."]
+
+
+def test_fields_stay_whole():
+    begin, end = FIELD.format("begin"), FIELD.format("end")
+    page = f"{begin}<w:r><w:instrText>PAGE</w:instrText></w:r>{FIELD.format('separate')}{run('7')}{end}"
+    data = docx(f"{run('Seite ')}{page}{run(' von vielen')}", run("Inhalt ") + begin + run("eins"), run("zwei") + end)
+    assert texts_of("docx", data) == ["Seite <x0/> von vielen", "Inhalt <x0/>", "<x0/>"]
+    names = ["fldChar", "instrText", "fldChar", "7", "fldChar"]
+    first, second, third = runs_of(through("docx", data, str.upper))
+    assert [text for text, _ in first] == ["SEITE ", *names, " VON VIELEN"]
+    assert [text for text, _ in second] == ["INHALT ", "fldChar", "eins"]
+    assert [text for text, _ in third] == ["zwei", "fldChar"]
+
+
+def test_slides():
+    shape = '<a:p><a:r><a:t>Ein </a:t></a:r><a:r><a:rPr b="1"/><a:t>Titel</a:t></a:r><a:endParaRPr lang="de"/></a:p>'
+    data = archive(ppt___slides___slide1__xml=f'<p:sld xmlns:p="p" xmlns:a="{A}">{shape}</p:sld>')
+    assert texts_of("pptx", data) == ["Ein <x0>Titel</x0>"] or texts_of("pptx", data) == ["<x0>Ein </x0>Titel"]
+    made = part(through("pptx", data, str.upper), "ppt/slides/slide1.xml")
+    assert '<a:r><a:t>EIN </a:t></a:r><a:r><a:rPr b="1"/><a:t>TITEL</a:t></a:r><a:endParaRPr lang="de"/></a:p>' in made
+
+
+def test_cells_but_no_numbers_formulas_and_headings_of_tables():
+    book, made = openpyxl.Workbook(), BytesIO()
+    rows = [["Name", "Menge"], ["Ein Hund", 3], ["=B2*2", 4.5]]
+    for row in rows:
+        book.active.append(row)
+    book.active.add_table(Table(displayName="T", ref="A1:B3"))
+    book.save(made)
+    found = openpyxl.load_workbook(BytesIO(through("xlsx", made.getvalue(), str.upper))).active
+    assert [[cell.value for cell in row] for row in found.rows] == [rows[0], ["EIN HUND", 3], rows[2]]
+
+
+def test_open_documents():
+    styles = (
+        '<style:style style:name="T1"><style:text-properties o:rsid="1"/></style:style>'
+        '<style:style style:name="T2"><style:text-properties o:weight="bold" o:rsid="2"/></style:style>'
+    )
+    words = (
+        '<text:p>Ein <text:span text:style-name="T1">Hu</text:span>nd <text:span text:style-name="T2">läuft</text:span>'
+        "<text:line-break/><text:note><text:p>Eine Note</text:p></text:note> und "
+        '<text:a href="x">weiter</text:a>.</text:p>'
+    )
+    names = f'xmlns:office="{OFFICE}" xmlns:text="{TEXT}" xmlns:style="{STYLE}" xmlns:o="o"'
+    data = archive(mimetype="odt", content__xml=f"<office:document {names}>{styles}{words}</office:document>")
+    assert texts_of("odt", data) == ["Ein Hund <x0>läuft</x0><x1/><x2/> und <x3>weiter</x3>.", "Eine Note"]
+    made = part(through("odt", data, str.upper), "content.xml")
+    assert (
+        '<text:p>EIN HUND <text:span text:style-name="T2">LÄUFT</text:span><text:line-break/>'
+        '<text:note><text:p>EINE NOTE</text:p></text:note> UND <text:a href="x">WEITER</text:a>.</text:p>'
+    ) in made
+
+
+def test_files_of_an_archive_keep_their_order_and_packing():
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as written:
+        written.writestr("mimetype", "a", zipfile.ZIP_STORED)
+        written.writestr("b", "b" * 99, zipfile.ZIP_DEFLATED)
+    with zipfile.ZipFile(BytesIO(rewrite_archive(made.getvalue(), {"b": b"new"}))) as found:
+        assert [(one.filename, one.compress_type) for one in found.infolist()] == [("mimetype", 0), ("b", 8)]
+        assert (found.read("mimetype"), found.read("b")) == (b"a", b"new")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"no archive", "damaged, or no docx file: File is not a zip file"),
+        (archive(a="b"), "holds no text of such a document"),
+        (archive(word___document__xml="<a>"), "damaged, or no docx file: "),
+        (archive(word___document__xml='<!DOCTYPE a [<!ENTITY e "x">]><a>&e;</a>'), "declares entities"),
+        (
+            archive(word___document__xml='<!DOCTYPE a [<!ENTITY e SYSTEM "/etc/passwd">]><a>&e;</a>'),
+            "declares entities",
+        ),
+        (archive(bomb="0" * (201 << 20)), "has 210,763,776 bytes when unpacked, the limit is 209,715,200"),
+    ],
+)
+def test_hostile_files_are_one_line(data, message):
+    with pytest.raises(UserError) as caught:
+        texts_of("docx", data)
+    assert str(caught.value).startswith(f"file: {message}")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,90 @@
+"""Markdown, books and mail."""
+
+import zipfile
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from io import BytesIO
+
+import pytest
+from markdown_it import MarkdownIt
+
+from headway.errors import UserError
+from tests.documents.changing import texts_of, through
+
+MARKDOWN = """\
+---
+title: Ein Hund
+---
+# Titel *schräg*
+
+Ein Absatz mit **fett** und
+[Link](http://a.b "t") und `code`, ![Bild](a.png) <http://u.v>.
+
+> - Punkt eins
+>   weiter
+> - zwei
+
+| A | B |
+|---|---|
+| c \\| d | e |
+
+```
+Code bleibt
+```
+
+Setext
+======
+"""
+
+
+def test_markdown_changes_words_alone():
+    made = through("md", MARKDOWN.encode(), str.upper).decode()
+    assert made == (
+        MARKDOWN.replace("Titel *schräg*", "TITEL *SCHRÄG*")
+        .replace("Ein Absatz mit **fett** und\n[Link]", "EIN ABSATZ MIT **FETT** UND [LINK]")
+        .replace(") und `code`", ") UND `code`")
+        .replace("Punkt eins\n>   weiter\n> - zwei", "PUNKT EINS WEITER\n> - ZWEI")
+        .replace("c \\| d | e", "C \\| D | E")
+        .replace("Setext", "SETEXT")
+    )
+
+
+@pytest.mark.parametrize(
+    "words", ["2 * 3 * 4", "a_b_", "[x](y)", "# eins", "1. eins", "- eins", "`", "a | b", "<b>", "*"]
+)
+def test_words_of_a_translation_are_no_markup(words):
+    made = through("md", b"Ein *Hund*\n", lambda part: words if part.strip() == "Hund" else part).decode()
+    again = through("md", b"Hund\n", lambda part: words).decode()
+    for text in (made, again):
+        blocks = MarkdownIt().parse(text)
+        assert [one.type for one in blocks] == ["paragraph_open", "inline", "paragraph_close"]
+    assert "".join(one.content for one in blocks[1].children) == words
+
+
+def test_books():
+    page, made = '<html><body><p>Ein <i id="a">Hund</i>.</p></body></html>', BytesIO()
+    contents = "<ncx><text>Erstes Kapitel</text></ncx>"
+    package = "<package><dc:title>Das Buch</dc:title><dc:language>de</dc:language></package>"
+    with zipfile.ZipFile(made, "w") as written:
+        for name, text in (("a.xhtml", page), ("toc.ncx", contents), ("content.opf", package), ("a.css", "p { }")):
+            written.writestr(name, text)
+    with zipfile.ZipFile(BytesIO(through("epub", made.getvalue(), str.upper))) as found:
+        assert found.read("a.xhtml").decode() == page.replace("Ein ", "EIN ").replace("Hund", "HUND")
+        assert found.read("toc.ncx").decode() == contents.replace("Erstes Kapitel", "ERSTES KAPITEL")
+        assert found.read("content.opf").decode() == package.replace("Das Buch", "DAS BUCH").replace(">de<", ">en<")
+        assert found.read("a.css") == b"p { }"
+
+
+def test_mail():
+    mail = EmailMessage()
+    mail["Subject"], mail["From"] = "Grüße", "a@b.c"
+    mail.set_content("Lieber Hund,\n\ngrüne Wiese.\n", charset="iso-8859-1")
+    mail.add_alternative("<p>Lieber <b>Hund</b></p>", subtype="html")
+    mail.add_attachment("Anlage", filename="a.txt")
+    made = message_from_bytes(through("eml", bytes(mail), str.upper), policy=policy.default)
+    assert (made["Subject"], made["From"]) == ("GRÜSSE", "a@b.c")
+    parts = [part.get_content().strip() for part in made.walk() if not part.is_multipart()]
+    assert parts == ["LIEBER HUND,\n\nGRÜNE WIESE.", "<p>LIEBER <b>HUND</b></p>", "Anlage"]
+    signed = b"Content-Type: multipart/signed; boundary=x\n\n--x--\n"
+    with pytest.raises(UserError, match=r"^file: is signed or encrypted, which a translation can't be$"):
+        texts_of("eml", signed)
