@@ -53,8 +53,8 @@ def measured(
     as many pairs as its group had for each one drawn."""
     drawn = Counter(group for group, _ in labels.values())
     tests = filter_tests(filters, languages, HeldOut())
-    weights: dict[str, Counter[str]] = {name: Counter() for name in (*(name for name, _ in tests), "all")}
-    total, seen = Counter[str](), set[str]()
+    weights = {name: {"good": 0.0, "bad": 0.0} for name in (*(name for name, _ in tests), "all")}
+    total, seen = {"good": 0.0, "bad": 0.0}, set[str]()
     for source, target in pairs:
         known = labels.get(one := pair_id(source, target))
         if known is None or one in seen:
@@ -69,7 +69,7 @@ def measured(
     if len(seen) < len(labels):
         raise SystemExit(f"{len(labels) - len(seen)} of {len(labels)} labelled pairs aren't in the corpus")
     return [
-        Row(name, one.total(), one["bad"] / (one.total() or 1), one["bad"] / (total["bad"] or 1))
+        Row(name, sum(one.values()), one["bad"] / (sum(one.values()) or 1), one["bad"] / (total["bad"] or 1))
         for name, one in weights.items()
     ]
 
