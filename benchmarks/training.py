@@ -25,22 +25,22 @@ import itertools
 import json
 import statistics
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from headway.bench.contenders import Contender
 from headway.bench.machine import fastest_dtype, matrix_peak, versions
+from headway.bench.training import PaddedBatch, in_batches
 from headway.cli.train import bound_spinning
 from headway.data.prepare import prepare
 from headway.data.prepared import PreparedData
 from headway.data.shards import ParallelIds
-from headway.decoding.engine import padded
 from headway.devices import keep_large_allocations, keep_matrix_kernels, training_dtype
 from headway.model import ModelConfig, Transformer
 from headway.model.packing import Packed
@@ -58,7 +58,6 @@ RECIPE = Path(__file__).parent.parent / "recipes" / "multi30k-de-en.yaml"
 HEADWAY = "headway"
 TUNED = " tuned"
 CPU = torch.device("cpu")
-Batch = tuple[Tensor, Tensor]
 Order = Literal["length", "random"]
 
 
@@ -68,7 +67,7 @@ def batches(data: PreparedData, tokens: int, steps: int) -> list[PackedBatch]:
     return [of_epoch.tensors(micro_batch) for [micro_batch] in itertools.islice(of_epoch.plan.steps(0), steps)]
 
 
-def padded_batches(todo: list[PackedBatch], tokens: int, order: Order) -> list[Batch]:
+def padded_batches(todo: list[PackedBatch], tokens: int, order: Order) -> list[PaddedBatch]:
     """The same sentences, in batches of up to so many padded tokens of both sides."""
     pairs = [
         (ids, [*read, EOS_ID])
@@ -79,21 +78,6 @@ def padded_batches(todo: list[PackedBatch], tokens: int, order: Order) -> list[B
     if order == "length":
         pairs.sort(key=lambda pair: (len(pair[1]), len(pair[0])))
     return in_batches(pairs, tokens, 0)
-
-
-def in_batches(pairs: Iterable[tuple[list[int], list[int]]], tokens: int, pad: int) -> list[Batch]:
-    """One after the other, up to so many padded tokens of both sides in a batch."""
-    batches: list[list[tuple[list[int], list[int]]]] = [[]]
-    for pair in pairs:
-        together = [*batches[-1], pair]
-        if len(together) * (max(len(ids) for ids, _ in together) + max(len(ids) for _, ids in together) - 1) > tokens:
-            batches.append([])
-        batches[-1].append(pair)
-    return [
-        (padded([source for source, _ in batch], pad), padded([target for _, target in batch], pad))
-        for batch in batches
-        if batch
-    ]
 
 
 def sentences(packed: Packed) -> list[list[int]]:
@@ -120,7 +104,7 @@ def headway_step(config: ModelConfig) -> Callable[[PackedBatch], None]:
     return step
 
 
-def peer_step(name: str, config: ModelConfig, tuned: bool) -> Callable[[Batch], None]:
+def peer_step(name: str, config: ModelConfig, tuned: bool) -> Callable[[PaddedBatch], None]:
     dtype = torch.float32
     if tuned:
         keep_large_allocations(CPU)
@@ -129,7 +113,7 @@ def peer_step(name: str, config: ModelConfig, tuned: bool) -> Callable[[Batch], 
     model = peers()[name](config)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
 
-    def step(batch: Batch) -> None:
+    def step(batch: PaddedBatch) -> None:
         source, target = batch
         with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
             logits = model(source, target[:, :-1])
@@ -199,14 +183,13 @@ def main() -> None:
         data = prepare(recipe.preparation(100), Path(folder) / "data", print, write_synthetic)
         todo = batches(data, options.tokens, options.steps or (4 if options.preset == "base" else 16))
         size = data.target_tokenizer.vocab_size
-    in_batches = padded_batches(todo, options.tokens, options.order)
+    of_peers = padded_batches(todo, options.tokens, options.order)
     config = ModelConfig.preset(options.preset, source_vocab_size=size, target_vocab_size=size, dropout=0.1)
     bound_spinning()
     names = [name + tuned for tuned in ("", TUNED) for name in peers()]
     chosen = names if options.only is None else options.only
     contenders = [
-        Contender(name, make_worker, name, config, todo if name == HEADWAY else in_batches)
-        for name in (HEADWAY, *chosen)
+        Contender(name, make_worker, name, config, todo if name == HEADWAY else of_peers) for name in (HEADWAY, *chosen)
     ]
     seconds: dict[str, list[float]] = {one.name: [] for one in contenders}
     peaks = []

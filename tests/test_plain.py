@@ -23,11 +23,11 @@ def plain(model: Transformer) -> PlainTransformer:
 
 @given(CONFIGS, SEEDS, LENGTHS, st.integers(0, 2))
 def test_logits_are_torchs_in_double_precision(config, seed, lengths, more):
-    """To ten digits, but gelu's error function is known to seven."""
+    """To ten digits, but gelu's error function is known to seven, and fairseq's table is in single precision."""
     model = random_model(config, seed)
     source, target = random_batch(lengths, config.bos_id, more)
     found = plain(model).logits(source.numpy(), target.numpy())
-    tolerance = 1e-5 if config.activation == "gelu" else 1e-10
+    tolerance = 1e-5 if config.activation == "gelu" or config.positions == "fairseq" else 1e-10
     np.testing.assert_allclose(found, model(source, target).detach().numpy(), rtol=0, atol=tolerance)
 
 

@@ -59,7 +59,8 @@ class PlainTransformer:
 
     def embed(self, side: str, ids: Ids) -> Floats:
         """Section 3.4: embeddings times sqrt(d_model), plus positions. (batch, length) -> (batch, length, d_model)"""
-        return self.embedding(side)[ids] * self.config.d_model**0.5 + self.positions(side, ids.shape[1])
+        x = self.embedding(side)[ids] * self.config.d_model**0.5 + self.positions(side, ids.shape[1])
+        return self._norm(f"{side}_norm", x) if self.config.norm_embeddings else x
 
     def embedding(self, side: str) -> Floats:
         """The matrix of `source` or `target`, which may be one (section 3.4). (vocabulary, d_model)"""
@@ -70,11 +71,17 @@ class PlainTransformer:
         return self.weights["output.weight"] if self.config.share_embeddings == "none" else self.embedding("target")
 
     def positions(self, side: str, length: int) -> Floats:
-        """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same; or learned
-        vectors. (length, d_model)"""
+        """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same; fairseq's:
+        all sines, then all cosines, of (pos + 2) / 10000^(i / (d_model / 2 - 1)); or learned vectors. (length, d_model)
+        """
         place, d_model = np.arange(length), self.config.d_model
         if self.config.positions == "learned":
             return self.weights[f"{side}_positions.weight"][place]
+        if self.config.positions == "fairseq":
+            half = d_model // 2
+            frequencies = np.exp(np.arange(half, dtype=np.float32) * np.float32(-np.log(10000.0) / max(half - 1, 1)))
+            angles = (place + 2).astype(np.float32)[:, None] * frequencies  # (length, half)
+            return np.pad(np.hstack([np.sin(angles), np.cos(angles)]), ((0, 0), (0, d_model % 2)))
         angles = place[:, None] / 10000.0 ** (np.arange(0, d_model, 2) / d_model)  # (length, ceil(d_model / 2))
         waves = np.stack([np.sin(angles), np.cos(angles)], axis=-1)  # (length, ceil(d_model / 2), 2)
         return waves.reshape(length, -1)[:, :d_model].astype(np.float32)

@@ -80,8 +80,8 @@ def test_missing_vocabulary_size():
 def test_dictionary_round_trip():
     config = ModelConfig.preset("big", source_vocab_size=100, target_vocab_size=100, dropout=0.2)
     assert ModelConfig(**config.to_dict()) == config
-    assert len(config.to_dict()) == len(dataclasses.fields(ModelConfig)) - 1  # no core of its own
-    own = dataclasses.replace(config, core="rope:Rotary")
+    assert len(config.to_dict()) == len(dataclasses.fields(ModelConfig)) - 2  # no core of its own, no norm_embeddings
+    own = dataclasses.replace(config, core="rope:Rotary", norm_embeddings=True)
     assert ModelConfig(**own.to_dict()) == own
 
 

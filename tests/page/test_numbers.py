@@ -368,8 +368,10 @@ def test_in_korean_the_numbers_are_the_same(told, script):
 def test_blocks_have_the_parameters_of_the_model(script, norm, shared):
     sizes = {"d_model": 8, "num_heads": 2, "d_ff": 12, "decoder_d_ff": 20, "encoder_layers": 2, "decoder_layers": 3}
     target = 11 if shared == "all" else 13
-    for positions, bias in (("learned", True), ("sinusoidal", False)):
-        more = {"norm": norm, "share_embeddings": shared, "positions": positions, "output_bias": bias}
+    for positions, has in (("learned", True), ("sinusoidal", False), ("fairseq", True)):
+        more = {"norm": norm, "share_embeddings": shared, "positions": positions} | dict.fromkeys(
+            ("output_bias", "norm_embeddings"), has
+        )
         config = ModelConfig(11, target, max_length=17, **sizes, **more)
         counts = {name: math.prod(shape) for name, shape in weight_shapes(config).items()}
         found = script.ask({"config": {**config.to_dict(), "decoder_d_ff": 20}})
@@ -379,7 +381,7 @@ def test_blocks_have_the_parameters_of_the_model(script, norm, shared):
             "feedForward": "decoder.layers.0.feed_forward.",
             "norm": "decoder.layers.0.self_residual",
             "output": "decoder.norm",
-            "positions": "target_positions",
+            "positions": ("target_positions", "target_norm"),
             "linear": "output.",
         }
         for kind, start in parts.items():

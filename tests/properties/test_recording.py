@@ -108,6 +108,7 @@ def by_definition(model, source, target) -> dict[str, np.ndarray]:
         found |= {f"{side}_embedding.embedded": embedded, f"{side}_positions": positions}
         found[f"{side}_embedding.scaled"] = embedded * math.sqrt(model.config.d_model)
         x = found[f"{side}_embedding.scaled"] + positions
+        x = normalised(getattr(model, f"{side}_norm"), x)
         found[f"{stack}.input"] = x
         for number, layer in enumerate(getattr(model, stack).layers):
             name = f"{stack}.layers.{number}"

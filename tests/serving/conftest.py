@@ -39,7 +39,11 @@ class CopyingTranslator:
         longest_target: int = 400,
     ) -> None:
         self.info = SimpleNamespace(
-            source_language=source, target_language=target, domain="animals", num_parameters=1234
+            source_language=source,
+            target_language=target,
+            domain="animals",
+            num_parameters=1234,
+            source_tokenizer=SimpleNamespace(many_sources=False),
         )
         self.target_languages = list(tags)
         self.device = "cpu"

@@ -623,6 +623,7 @@ def test_the_page_and_the_description_are_there(serve):
     paths = server.get("/openapi.json").json()["paths"]
     assert set(paths) == {
         "/translate",
+        "/translate_file",
         "/detect",
         "/inspect",
         "/align",

@@ -20,8 +20,12 @@ def examples(server):
 def test_examples_are_in_the_languages_that_are_loaded(serve, source, target):
     server = serve(CopyingTranslator(source, target))
     found = examples(server)
-    assert {path for path, _ in found} == {"/translate", "/detect", "/inspect", "/align"}
+    assert {path for path, _ in found} == {"/translate", "/translate_file", "/detect", "/inspect", "/align"}
     for (path, kind), fields in found.items():
+        if path == "/translate_file":
+            answer = server.post(path, data=fields, files={"file": ("a.txt", example_text(source).encode())})
+            assert answer.status_code == 200, answer.text
+            continue
         assert fields["q"] == example_text(source)
         if path != "/detect":
             assert (fields["source"], fields["target"]) == (source, target)

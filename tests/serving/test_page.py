@@ -49,9 +49,8 @@ def _sentences(description: dict) -> set[str]:
     found = {description["info"]["description"]}
     for route in (route for methods in description["paths"].values() for route in methods.values()):
         found.add(route["description"])
-        body = route.get("requestBody", {"content": {"application/json": {"schema": {"properties": {}}}}})
-        fields = body["content"]["application/json"]["schema"]["properties"].values()
-        found |= {field["description"] for field in fields}
+        for content in route.get("requestBody", {"content": {}})["content"].values():
+            found |= {field["description"] for field in content["schema"]["properties"].values()}
     return found
 
 

@@ -7,7 +7,7 @@ from hypothesis.errors import Unsatisfiable
 
 schemathesis = pytest.importorskip("schemathesis")
 ROUTES = ["POST /translate", "POST /detect", "POST /inspect", "POST /align", "GET /languages", "GET /frontend/settings"]
-ROUTES += ["GET /health", "GET /ready", "GET /metrics"]
+ROUTES += ["GET /health", "GET /ready", "GET /metrics", "POST /translate_file"]
 
 
 @pytest.fixture(scope="module")

@@ -104,6 +104,35 @@ def test_type_and_read(open_page, locale, words):
     assert page.locator("#copy").is_disabled()
 
 
+@pytest.mark.parametrize(("locale", "word"), [("en-US", "Translate a file"), ("ko-KR", "파일 번역")])
+def test_a_file_is_chosen_or_dropped(open_page, server, locale, word):
+    page, film = open_page(locale), "1\n00:00:01,000 --> 00:00:02,500\n{}\n"
+    assert page.locator("#choose-file").inner_text() == word
+    assert ".srt" in page.locator("#file-kinds").inner_text()
+    assert ".srt" in page.locator("#file").get_attribute("accept").split(",")
+    with page.expect_download(), page.expect_file_chooser() as chooser:
+        page.click("#choose-file")
+        file = {"name": "a b.srt", "mimeType": "text/plain", "buffer": film.format("ant bee").encode()}
+        chooser.value.set_files(file)
+    assert page.locator("#made").inner_text() == "a b.tgt.srt"
+    assert httpx.get(page.locator("#made").evaluate("made => made.href")).text == film.format("bee ant")
+    dropped = page.evaluate_handle(
+        "text => { const all = new DataTransfer(); all.items.add(new File([text], 'c.srt')); return all; }",
+        film.format("cat dog"),
+    )
+    with page.expect_download():
+        page.dispatch_event("body", "dragover", {"dataTransfer": dropped})
+        assert page.locator("body").get_attribute("class") == "dropping"
+        page.dispatch_event("body", "drop", {"dataTransfer": dropped})
+    assert page.locator("body").get_attribute("class") == ""
+    assert httpx.get(page.locator("#made").evaluate("made => made.href")).text == film.format("dog cat")
+    page.route("**/translate_file", lambda route: route.fulfill(status=413, json={"error": "too large"}))
+    page.set_input_files("#file", file)
+    sync_api.expect(page.locator("#file-status")).to_contain_text("too large")
+    assert "413" in open_page.said.pop()
+    assert page.locator("#made").is_hidden()
+
+
 @pytest.mark.parametrize(
     ("locale", "width", "line", "sure", "warning"),
     [

@@ -189,7 +189,8 @@ def test_options_are_the_same_in_json():
 
 
 def test_a_target_language_in_another_code_gets_the_tag_that_the_model_has():
-    several: Any = SimpleNamespace(target_languages=["ko", "zh_Hans", "upper"])
+    info = SimpleNamespace(source_tokenizer=SimpleNamespace(many_sources=False))
+    several: Any = SimpleNamespace(target_languages=["ko", "zh_Hans", "upper"], info=info)
     for given in ("ko", "KO", "ko-KR", "kor"):
         assert language_prefix(several, given) == ">>ko<< "
     assert language_prefix(several, "zh-CN") == ">>zh_Hans<< "

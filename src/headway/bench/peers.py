@@ -45,6 +45,7 @@ class TorchTransformer(nn.Module):
             config.dropout,
             batch_first=True,
         )
+        self.transformer.encoder.use_nested_tensor = False  # torch warns of them
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         return self.logits(self.hidden(target, self.encode(source), source == PAD_ID))

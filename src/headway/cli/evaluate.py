@@ -250,7 +250,8 @@ def tokenization_for(info: ModelInfo, target_language: str | None = None) -> str
     """sacreBLEU's tokenisation of a model's translations, into one of its target languages or into all."""
     from headway.evaluation import tokenization
 
-    languages = [target_language] if target_language else info.source_tokenizer.target_tags or [info.target_language]
+    given = (target_language or "").rpartition(":")[2]
+    languages = [given] if given else info.source_tokenizer.target_tags or [info.target_language]
     return tokenization(*languages, tokenized=info.target_tokenizer.kind == "word")
 
 

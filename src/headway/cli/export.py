@@ -115,15 +115,15 @@ def _tool(to: str, quantization: str | None) -> Tool:
 
 def page_export(translator: Translator, model: Path, precision: str | None = None) -> Tool:
     """Functions that write and open the page. model: its folder, which may have validation pairs."""
-    from headway.page.export import as_precision, export_web, open_web
+    from headway.page.export import as_precision, check_for_page, export_web, open_web
     from headway.page.training_file import training_of
     from headway.serving.pairs import examples_among
     from headway.storage import find_model
-    from headway.text.tokenizer import language_tag
 
     weights, pairs, stored = as_precision(precision), validation_pairs(model), translator.stored
+    check_for_page(stored)
     found = examples_among(pairs, stored.source_language, stored.target_language)
-    tag = "" if pairs or not translator.target_languages else f"{language_tag(translator.target_languages[0])} "
+    tag = "" if pairs or not translator.target_languages else f"{stored.example_tag} "
     examples = [tag + source for source, _ in found]
     translator.domain = [source for source, _ in pairs] or examples
     order, heads = translator.word_order(examples[0]), _measured_heads(translator, pairs)

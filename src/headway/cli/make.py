@@ -118,15 +118,16 @@ def calibrate(
 
 
 def import_(
-    folder: Annotated[Path, Argument(metavar="DIR", help="Hugging Face directory of a Marian model.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="Hugging Face directory of a model.")],
     output: options.NewModel,
 ) -> None:
     """Import a model from Hugging Face, such as OPUS-MT.
 
-    Reads Marian and Pegasus folders, also those that `headway export` wrote.
+    Reads Marian and Pegasus folders, also those that `headway export` wrote, and M2M-100, NLLB and mBART-50.
 
     \b
     headway import opus-mt-en-de --output models/en-de
+    headway import nllb-200-distilled-600M --output models/nllb
     """
     from headway.interop.huggingface import import_huggingface
 

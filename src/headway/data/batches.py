@@ -217,13 +217,13 @@ class IdsByNumber(Protocol):
 
 
 def collate(
-    source: IdsByNumber, target: IdsByNumber, batch: MicroBatch
+    source: IdsByNumber, target: IdsByNumber, batch: MicroBatch, bos_id: int = BOS_ID
 ) -> tuple[PackedIds, PackedIds, NDArray[np.int32]]:
     """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length)."""
     counts = [len(row) for row in batch.rows]
     sources, targets = ([side[pair] for pair in batch.pairs] for side in (source, target))
     packed_source = PackedIds.of(sources, counts, batch.source_length, after=EOS_ID)
-    packed_target = PackedIds.of(targets, counts, batch.target_length, before=BOS_ID)
+    packed_target = PackedIds.of(targets, counts, batch.target_length, before=bos_id)
     labels = np.full_like(packed_target.ids, PAD_ID)
     labels[packed_target.sentences > 0] = _joined(targets, after=EOS_ID)
     return packed_source, packed_target, labels

@@ -181,7 +181,10 @@ class ChunkEncoder:
         found = (self._valid.pop(pair, None) for pair in texts) if self._valid else ()
         valid = [place for place in found if place is not None]
         sources = self._source.encode_all([source for source, _ in texts], tagged=True)
-        targets = self._target.encode_all([target for _, target in texts])
+        targets = [
+            [*self._source.opening(source), *ids] if ids else ids
+            for (source, _), ids in zip(texts, self._target.encode_all([target for _, target in texts]), strict=True)
+        ]
         reasons = list(map(self._rejection_of_ids, sources, targets))
         dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
         kept = [reason is None for reason in reasons]

@@ -72,7 +72,8 @@ class ParallelFiles(Section):
     """The translations, line for line, in as many files or patterns. Leave it out for files that hold both sides."""
     tag: LanguageName = ""
     """The target language of this corpus, such as `ko`, for a model with several target languages. Its source texts
-    then begin with `>>ko<<`, and so must every text to be translated into that language."""
+    then begin with `>>ko<<`, and so must every text to be translated into that language. Fine-tuning M2M-100, NLLB and
+    mBART-50 needs both languages in the model's codes, such as `eng_Latn:kor_Hang`."""
     _swapped: bool = PrivateAttr(default=False)
 
     @property
@@ -284,12 +285,16 @@ class DataSection(Section):
         return [self.languages_of(corpus) for corpus in self.corpora]
 
     def languages_of(self, corpus: ParallelFiles) -> tuple[str, str]:
-        source, target = self.source_language, corpus.tag or self.target_language
+        source, target = self._languages_of_files(corpus)
         return (target, source) if corpus.is_swapped else (source, target)
+
+    def _languages_of_files(self, corpus: ParallelFiles) -> tuple[str, str]:
+        source, _, target = corpus.tag.rpartition(":")
+        return source or self.source_language, target or self.target_language
 
     def files_of(self, corpus: ParallelFiles) -> CorpusFiles:
         """The corpus's files on disk. Raises UserError for a pattern that matches nothing."""
-        files = as_corpus(corpus.source, corpus.target, (self.source_language, corpus.tag or self.target_language))
+        files = as_corpus(corpus.source, corpus.target, self._languages_of_files(corpus))
         return replace(files, swapped=corpus.is_swapped and not corpus.target)
 
     def shares_of(self, sizes: Sequence[int]) -> list[CorpusShare]:

@@ -13,7 +13,8 @@ class Constraints:
     """Constraints on the translations of one batch. A prefix may contain repetitions that `no_repeat_ngram` forbids."""
 
     prefixes: Sequence[Sequence[int]] = ()
-    """The ids that each translation begins with, included in its score; empty if there are no prefixes."""
+    """The ids that each translation begins with, included in its score; empty if there are no prefixes. An id that no
+    translation may have, such as the token of its language, is given: its log-probability is 0."""
     no_repeat_ngram: int = 0
     """No sequence of this many ids occurs twice in a translation; 0 turns it off."""
 
@@ -27,9 +28,10 @@ class Constraints:
         ]
         forced_ids = torch.tensor(forced, device=tokens.device)[:, None]  # (rows, 1); -1: none
         forbidden = torch.arange(log_probabilities.size(1), device=tokens.device) != forced_ids
+        given = ~forbidden & log_probabilities.isneginf()
         return log_probabilities.masked_fill(
             torch.where(forced_ids >= 0, forbidden, self._repeats(tokens, log_probabilities.size(1))), -torch.inf
-        )
+        ).masked_fill(given, 0.0)
 
     def _repeats(self, tokens: Tensor, vocabulary: int) -> Tensor:
         """(rows, vocabulary): True where the token would complete an n-gram that the row already has."""

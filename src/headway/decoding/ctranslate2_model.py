@@ -89,6 +89,8 @@ class ModelPieces:
         self._source, self._target = pieces_of(model)
         self.ids = {piece: id_ for id_, piece in enumerate(self._target)}
         self.never = [self.of_target([id_]) for id_ in never_generated(model)]
+        self.given = frozenset(model.target_tokenizer.never_generated) - {UNK_ID}
+        """Ids of languages, which begin translations and aren't scored."""
         self.source_end, self.end = (side[model.config.eos_id] for side in (self._source, self._target))
 
     def of_source(self, ids: Sequence[int]) -> list[str]:
@@ -144,7 +146,11 @@ def _save(model: ModelDirectory | StoredModel, folder: Path, quantization: str |
 
     config, weights = model.config, model.weights()
     plain = PlainTransformer(config, weights)
-    options = {"pre_norm": config.norm == "pre", "activation": common_spec.Activation[ACTIVATIONS[config.activation]]}
+    options = {
+        "pre_norm": config.norm == "pre",
+        "activation": common_spec.Activation[ACTIVATIONS[config.activation]],
+        "layernorm_embedding": config.norm_embeddings,
+    }
     spec: Any = transformer_spec.TransformerSpec(
         transformer_spec.TransformerEncoderSpec(config.encoder_layers, config.num_heads, **options),
         transformer_spec.TransformerDecoderSpec(
@@ -160,6 +166,8 @@ def _save(model: ModelDirectory | StoredModel, folder: Path, quantization: str |
             _set_layer(layer, f"{stack}.layers.{number}", weights, crosses=name == "target")
         if config.norm == "pre":
             _set_norm(side.layer_norm, weights, f"{stack}.norm")
+        if config.norm_embeddings:
+            _set_norm(side.layernorm_embedding, weights, f"{name}_norm")
     spec.decoder.projection.weight = plain.output_matrix()
     if config.output_bias:
         spec.decoder.projection.bias = weights["output.bias"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 from headway.decoding import Hypothesis, SearchOptions
@@ -37,8 +37,9 @@ def can_compute(precision: str, device: str) -> bool:
     """Whether CTranslate2 computes in one of COMPUTE_TYPES on this device here."""
     import ctranslate2
 
-    found = device == "cpu" or (device == "cuda" and ctranslate2.get_cuda_device_count() > 0)
-    return found and COMPUTE_TYPES[precision] in ctranslate2.get_supported_compute_types(device)
+    kind, _, number = device.partition(":")
+    found = kind == "cpu" or (kind == "cuda" and ctranslate2.get_cuda_device_count() > int(number or 0))
+    return found and COMPUTE_TYPES[precision] in ctranslate2.get_supported_compute_types(kind, int(number or 0))
 
 
 class CTranslate2Searcher:
@@ -59,7 +60,7 @@ class CTranslate2Searcher:
         kind, _, index = device.partition(":")
         if kind not in ("cpu", "cuda"):
             raise UserError(f"engine ctranslate2 doesn't run on {kind}; use --device cpu")
-        if not can_compute(precision, kind):
+        if not can_compute(precision, device):
             raise UserError(f"engine ctranslate2 can't compute in {precision} on this {kind}")
         self._workers = threads if kind == "cpu" else 1
         with exported(model, ctranslate2.__version__) as folder:
@@ -71,6 +72,7 @@ class CTranslate2Searcher:
                 inter_threads=self._workers,
             )
         self._pieces = ModelPieces(model)
+        self._end_id = model.config.eos_id
         self._longest, self._target_vocabulary = model.config.max_length, model.config.target_vocab_size
         self._is_stopped = False
         self._use_map = model.shortlist is not None and kind == "cpu"
@@ -104,7 +106,10 @@ class CTranslate2Searcher:
         for i, some in zip(cut, self._found(*of_cut, options, 2 if options.beam_size > 1 else 1), strict=True):
             short = [one for one in found[i] if len(one.ids) <= caps[i]]
             found[i] = short + [one for one in some if one.ids not in [other.ids for other in short]]
-        partial = [i for i in range(len(sources)) if i in cut or prefixes[i] or options.no_repeat_ngram]
+        given = self._pieces.given
+        partial = [
+            i for i in range(len(sources)) if i in cut or options.no_repeat_ngram or not given.issuperset(prefixes[i])
+        ]
         rescored = [(i, one) for i in partial for one in found[i]]
         totals = self.score([sources[i] for i, _ in rescored], [one.ids for _, one in rescored])
         for (_, one), total in zip(rescored, totals, strict=True):
@@ -134,7 +139,9 @@ class CTranslate2Searcher:
         ]
         for i, future in zip(chain(*batches), chain(*running), strict=True):
             self._raise_if_stopped()
-            scores[i] = sum(future.result().log_probs)
+            log_probabilities = [*future.result().log_probs]
+            left = (id_ not in self._pieces.given for id_ in (*targets[i], self._end_id))
+            scores[i] = sum(compress(log_probabilities, left))
         return scores
 
     def _found(
@@ -151,6 +158,7 @@ class CTranslate2Searcher:
         for batch in _batches(list(map(len, sources)), limits, self._most):
             self._raise_if_stopped()
             given = any(prefixes[i] for i in batch)
+            has_language = any(self._pieces.given.issuperset(prefixes[i][:1]) for i in batch if prefixes[i])
             futures = self._engine.translate_batch(
                 self._source_pieces([sources[i] for i in batch]),
                 target_prefix=[self._pieces.of_target(prefixes[i]) for i in batch] if given else None,
@@ -160,6 +168,7 @@ class CTranslate2Searcher:
                 num_hypotheses=options.beam_size * patience,
                 length_penalty=0,
                 no_repeat_ngram_size=options.no_repeat_ngram,
+                min_decoding_length=1 + has_language,  # no translation is empty
                 max_decoding_length=limits[batch[0]],
                 max_input_length=0,
                 suppress_sequences=self._pieces.never,

@@ -56,19 +56,23 @@ class TorchEngine:
         self.bos_id, self.eos_id = model.config.bos_id, model.config.eos_id
         forbidden = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
         self._never = torch.tensor(forbidden, dtype=torch.long, device=self.device)
+        given = [id_ for id_ in never if id_ != model.config.unk_id]
+        self._given = torch.tensor(given, dtype=torch.long, device=self.device)
 
     @torch.inference_mode()
     def start(self, source: Tensor) -> DecoderState:
         source = source.to(self.device)
         mask = padding_mask(source, self._model.config.pad_id)
         embedded = self._model.source_embedding(source) + self._model.source_positions(source.size(1))
-        memory = self._encoder(embedded.to(self._dtype), mask)
+        memory = self._encoder(self._model.source_norm(embedded).to(self._dtype), mask)
         return self._decoder.start(memory, mask)
 
     @torch.inference_mode()
     def step(self, state: DecoderState, tokens: Tensor) -> Tensor:
         log_probabilities = self._output(self._decoder(state, tokens)).float().log_softmax(dim=-1)
         log_probabilities.index_fill_(1, self._never, -torch.inf)
+        if len(self._given):  # no translation is its language alone
+            log_probabilities[torch.isin(tokens, self._given), self.eos_id] = -torch.inf
         return log_probabilities
 
     @torch.inference_mode()
@@ -78,12 +82,13 @@ class TorchEngine:
     @torch.inference_mode()
     def score(self, source: Tensor, target: Tensor) -> Tensor:
         """The log-probability of each given token. source: (batch, source length) with <eos>; target:
-        (batch, target length + 1) with <bos> and <eos>, padded -> (batch, target length), 0 at padding."""
+        (batch, target length + 1) with <bos> and <eos>, padded -> (batch, target length), 0 at padding and for the
+        token of a language, which no search chooses."""
         pad_id = self._model.config.pad_id
         source, target = source.to(self.device), target.to(self.device)
         read, given = target[:, :-1], target[:, 1:]
         hidden = self._model.hidden_states(source, read)
-        real = given != pad_id  # (batch, target length)
+        real = (given != pad_id) & ~torch.isin(given, self._given)  # (batch, target length)
         scores = hidden.new_zeros(given.shape, dtype=torch.float32)
         scores[real] = -F.cross_entropy(self._model.output(hidden[real]).float(), given[real], reduction="none")
         return scores

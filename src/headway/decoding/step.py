@@ -56,7 +56,7 @@ class DecoderStep:
     """The decoder of a model, prepared for steps of one position; its weights in `dtype`."""
 
     def __init__(self, model: Transformer, dtype: torch.dtype = torch.float32) -> None:
-        self._embedding, self._positions = model.target_embedding, model.target_positions
+        self._embedding, self._positions, self._norm = model.target_embedding, model.target_positions, model.target_norm
         self._heads = model.config.decoder_num_heads or model.config.num_heads
         layers = cast(Iterable[DecoderLayer], model.decoder.layers)
         self._layers = [_Layer(layer, self._heads, dtype) for layer in layers]
@@ -73,7 +73,8 @@ class DecoderStep:
             keys.append(both[:, :, 0].transpose(1, 2).contiguous().transpose(2, 3))
             values.append(both[:, :, 1].permute(0, 2, 3, 1).contiguous().transpose(2, 3))
         cache = memory.new_empty(sentences, len(self._layers), 2, GROWTH, d_model)
-        added = torch.zeros_like(memory_mask, dtype=self._memory_dtype).masked_fill(~memory_mask, -1e9)
+        lowest = torch.finfo(self._memory_dtype).min
+        added = torch.zeros_like(memory_mask, dtype=self._memory_dtype).masked_fill(~memory_mask, lowest)
         return DecoderState(keys, values, added, cache)
 
     def __call__(self, state: DecoderState, tokens: Tensor) -> Tensor:
@@ -81,7 +82,7 @@ class DecoderStep:
         if state.length == state.cache.size(3):
             room = state.cache[:, :, :, : max(GROWTH, state.length // 4)]
             state.cache = torch.cat([state.cache, torch.empty_like(room)], dim=3)
-        x = (self._embedding(tokens) + self._positions(1, state.length)).to(self._dtype)  # (rows, d_model)
+        x = self._norm(self._embedding(tokens) + self._positions(1, state.length)).to(self._dtype)  # (rows, d_model)
         state.length += 1
         for index, layer in enumerate(self._layers):
             x = layer(x, state, index)

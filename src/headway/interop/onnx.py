@@ -52,6 +52,10 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
         except ImportError:
             raise UserError(f"{name} is not installed: pip install 'headway[onnx]'") from None
     config = stored.model.config
+    if stored.source_tokenizer.many_sources:
+        raise UserError(
+            "ONNX: its translate.py can't begin a translation with the token of a language, as this model's do"
+        )
     if config.decoder_layers == 0:
         raise UserError("ONNX: a decoder step needs a layer with a cache; model.decoder_layers is 0")
     size = sum(parameter.nbytes for parameter in stored.model.parameters())
@@ -69,6 +73,7 @@ class EncoderGraph(nn.Module):
     def __init__(self, model: Transformer) -> None:
         super().__init__()
         self.embedding, self.encoder, self.pad_id = model.source_embedding, model.encoder, model.config.pad_id
+        self.norm = model.source_norm
         self.register_buffer("positions", model.source_positions(model.config.max_length).detach().clone())
         layers: Any = model.decoder.layers
         self.attentions: Any = nn.ModuleList(layer.cross_attention for layer in layers)
@@ -76,7 +81,7 @@ class EncoderGraph(nn.Module):
     def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """source: (rows, source length), padded and with <eos>
         -> keys and values, (layers, rows, source length, d_model) each"""
-        x = self.embedding(source) + self.positions[: source.size(1)]
+        x = self.norm(self.embedding(source) + self.positions[: source.size(1)])
         memory = self.encoder(x, padding_mask(source, self.pad_id))
         keys, values = zip(*((one.key(memory), one.value(memory)) for one in self.attentions), strict=True)
         return torch.stack(keys), torch.stack(values)
@@ -91,7 +96,7 @@ class DecoderGraph(nn.Module):
         super().__init__()
         self.embedding, self.pad_id = model.target_embedding, model.config.pad_id
         self.decoder: Any = model.decoder
-        self.output = model.output
+        self.output, self.norm = model.output, model.target_norm
         self.register_buffer("positions", model.target_positions(model.config.max_length).detach().clone())
 
     def forward(
@@ -101,7 +106,7 @@ class DecoderGraph(nn.Module):
         keys and values of the tokens before: (layers, rows, length, d_model)
         -> logits (rows, vocabulary), keys and values with this token's"""
         new_keys, new_values = [], []
-        x = (self.embedding(tokens) + self.positions[keys.size(2)])[:, None]  # (rows, 1, d_model)
+        x = self.norm(self.embedding(tokens) + self.positions[keys.size(2)])[:, None]  # (rows, 1, d_model)
         mask = padding_mask(source, self.pad_id)
         for index, layer in enumerate(self.decoder.layers):
 

@@ -15,7 +15,7 @@ from headway.errors import raises_user_error
 
 Activation = Literal["relu", "gelu", "swish"]
 Norm = Literal["post", "pre"]
-PositionKind = Literal["sinusoidal", "learned"]
+PositionKind = Literal["sinusoidal", "learned", "fairseq"]
 Sharing = Literal["all", "decoder", "none"]
 PresetName = Literal["textbook", "tiny", "small", "base", "big"]
 
@@ -96,7 +96,11 @@ class ModelConfig:
     """Place of layer normalisation. `post` is the paper's LayerNorm(x + Sublayer(x)), `pre` is x +
     Sublayer(LayerNorm(x))."""
     positions: PositionKind = "sinusoidal"
-    """Positional encoding: `sinusoidal` (the paper's, section 3.5) or `learned` vectors."""
+    """Positional encoding: `sinusoidal` (the paper's, section 3.5), `learned` vectors, or `fairseq`, as in M2M-100 and
+    NLLB: the sinusoids of the authors' own code, all sines before all cosines, counted from 2."""
+    norm_embeddings: bool = False
+    """Whether the sum of embedding and position is normalised before the first layer, as in mBART; the paper's
+    isn't."""
     max_length: MaxLength = 1024
     """Maximum length of a sequence on either side, in tokens, the start or end symbol included."""
     share_embeddings: Sharing = "all"
@@ -143,6 +147,6 @@ class ModelConfig:
         return cls(**{**PRESETS[name], **changes})
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, for `ModelConfig(**fields)`; `core` only where there is one."""
-        fields = dataclasses.asdict(self)
-        return fields if self.core else {name: value for name, value in fields.items() if name != "core"}
+        """All fields, for `ModelConfig(**fields)`; `core` and `norm_embeddings` only where a model has them."""
+        rare = [name for name in ("core", "norm_embeddings") if not getattr(self, name)]
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in rare}

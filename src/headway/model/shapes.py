@@ -22,6 +22,8 @@ def weight_shapes(config: ModelConfig) -> dict[str, Shape]:
             shapes |= _layer(f"{stack}.layers.{layer}", d_model, d_ff, crosses=stack == "decoder")
         if config.norm == "pre":
             shapes |= _with_bias(f"{stack}.norm", d_model)
+    if config.norm_embeddings:
+        shapes |= _with_bias("source_norm", d_model) | _with_bias("target_norm", d_model)
     if config.share_embeddings == "none":
         shapes["output.weight"] = (target, d_model)
     if config.output_bias:

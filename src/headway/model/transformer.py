@@ -14,7 +14,7 @@ from headway.model.config import ModelConfig, Norm
 from headway.model.layers import DecoderLayer, EncoderLayer
 from headway.model.masks import causal_mask, cross_mask, padding_mask, target_mask
 from headway.model.packing import Packed
-from headway.model.positions import LearnedPositions, SinusoidalPositions
+from headway.model.positions import LearnedPositions, SinusoidalPositions, fairseq_table, sinusoidal_table
 
 
 class Encoder(nn.Module):
@@ -93,6 +93,9 @@ class Transformer(nn.Module):
         self.target_embedding = TokenEmbedding(config.target_vocab_size, config.d_model)
         self.source_positions = _positions(config)
         self.target_positions = _positions(config)
+        self.source_norm, self.target_norm = (
+            nn.LayerNorm(config.d_model) if config.norm_embeddings else nn.Identity() for _ in range(2)
+        )
         self.embedding_dropout = Dropout(config.dropout)
         self.encoder = Encoder(config.d_model, config.num_heads, config.d_ff, config.encoder_layers, **layer_options)
         self.decoder = Decoder(
@@ -133,10 +136,10 @@ class Transformer(nn.Module):
     def packed_hidden_states(self, source: Packed, target: Packed) -> Tensor:
         """`hidden_states` of a batch whose rows are shared by several sentences (`headway.model.packing`). source:
         (rows, source length), target: (rows, target length) -> (rows, target length, d_model)"""
-        x = _embed_packed(source, self.source_embedding, self.source_positions)
+        x = self.source_norm(_embed_packed(source, self.source_embedding, self.source_positions))
         memory = self.encoder(self.embedding_dropout(x), source.visible_to(source))
 
-        y = _embed_packed(target, self.target_embedding, self.target_positions)
+        y = self.target_norm(_embed_packed(target, self.target_embedding, self.target_positions))
         ahead = causal_mask(target.ids.size(1), target.ids.device)
         return self.decoder(
             self.embedding_dropout(y), memory, target.visible_to(target) & ahead, source.visible_to(target)
@@ -155,11 +158,13 @@ class Transformer(nn.Module):
 
     def embed_source(self, source: Tensor) -> Tensor:
         """The input of the encoder: embeddings plus positions. (batch, length) -> (batch, length, d_model)"""
-        return self.embedding_dropout(self.source_embedding(source) + self.source_positions(source.size(1)))
+        x = self.source_embedding(source) + self.source_positions(source.size(1))
+        return self.embedding_dropout(self.source_norm(x))
 
     def embed_target(self, target: Tensor) -> Tensor:
         """The input of the decoder. (batch, length) -> (batch, length, d_model)"""
-        return self.embedding_dropout(self.target_embedding(target) + self.target_positions(target.size(1)))
+        y = self.target_embedding(target) + self.target_positions(target.size(1))
+        return self.embedding_dropout(self.target_norm(y))
 
 
 def own_core(config: ModelConfig) -> type[nn.Module] | None:
@@ -181,4 +186,5 @@ def _embed_packed(side: Packed, embedding: nn.Module, positions: nn.Module) -> T
 def _positions(config: ModelConfig) -> nn.Module:
     if config.positions == "learned":
         return LearnedPositions(config.max_length, config.d_model)
-    return SinusoidalPositions(config.d_model)
+    table = fairseq_table if config.positions == "fairseq" else sinusoidal_table
+    return SinusoidalPositions(config.d_model, table)

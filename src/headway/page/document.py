@@ -164,7 +164,8 @@ def _sums(record: TranslationRecord) -> Iterator[tuple[str, list[str]]]:
         ("target", "decoder", config.decoder_layers, ("self", "cross", "feed_forward")),
     ):
         before = f"{stack}.input"
-        yield before, [f"{side}_embedding.scaled", f"{side}_positions"]
+        if not config.norm_embeddings:
+            yield before, [f"{side}_embedding.scaled", f"{side}_positions"]
         for layer in range(layers):
             for sublayer in sublayers:
                 name = f"{stack}.layers.{layer}.{sublayer}"

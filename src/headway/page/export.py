@@ -92,6 +92,7 @@ def export_web(
     """Writes a folder, or one file if `output` ends in .html, whole or not at all. examples: sentences that the page
     offers; order, heads and training: word order, the importance of heads and moments of the training, which it shows.
     Checks in float32 that the page's engine computes what the model does. Raises UserError."""
+    check_for_page(stored)
     about, weights = {**_about(stored, examples, order, heads), "training": training}, stored.weights()
     file = model_file(about, weights, precision)
     if len(file) > LARGEST:
@@ -112,6 +113,14 @@ def export_web(
             (folder / name).write_text(text, encoding="utf-8")
         (folder / MODEL_FILE).write_bytes(file)
         (folder / "README.md").write_text(stored.card, encoding="utf-8")
+
+
+def check_for_page(stored: StoredModel) -> None:
+    """Raises UserError for a model that the page's engine doesn't have."""
+    if stored.source_tokenizer.many_sources:
+        raise UserError("a page can't choose between many source languages, as this model does; serve it instead")
+    if stored.config.positions == "fairseq" or stored.config.norm_embeddings:
+        raise UserError("a page has neither positions=fairseq nor norm_embeddings; serve the model instead")
 
 
 def open_web(stored: StoredModel, output: Path) -> JavaScriptModel:

@@ -63,7 +63,7 @@ def inspect(
     inspector = _inspector(translator, beam_size)
     tag, plain = translator.info.source_tokenizer.split_tag(text)
     source = partial(inspector.source, tag)
-    given = None if target is None else inspector.target(target)
+    given = None if target is None else inspector.target(target, tag)
     before = inspector.outcome(source(plain), given) if edits else None
     edited = inspector.edited(edits)
     record = edited.record(source(what_if.edited_text(plain, edits)), given, plain)
@@ -171,7 +171,7 @@ class Inspector:
             return what_if.Outcome(self.codec.decode(best.ids), best.score)
 
         def target_ids(text: str) -> list[int]:
-            return self.target(text).ids
+            return self.target(text, record.source.tokens[0].piece).ids
 
         reading = Reading.of(self.stored.model, record.source.ids, record.target.ids)
         asked = {type(one): one for one in requests}
@@ -244,12 +244,12 @@ class Inspector:
         pieces = self.stored.source_tokenizer.encoded_pieces(text)
         return Text.of(text, ids, [*([Piece(tag, 0, 0)] if tag else []), *pieces], self.stored.model.config.eos_id)
 
-    def target(self, text: str) -> Text:
-        """The target to inspect. Raises UserError."""
-        ids = self.codec.target(text)
+    def target(self, text: str, tag: str = "") -> Text:
+        """The target to inspect, as the translation of a source with this tag. Raises UserError."""
+        ids = self.codec.translation(tag, text)
         if ids is None or len(ids) > self.codec.longest_source:
             raise UserError(f"the target has more than {self.codec.longest_source} tokens, so it can't be inspected")
-        return Text.of(text, ids, self.stored.target_tokenizer.encoded_pieces(text), self.stored.model.config.eos_id)
+        return Text.of(text, ids, self.codec.translation_pieces(tag, text), self.stored.model.config.eos_id)
 
     def _found(self, hypothesis: Hypothesis) -> Text:
         """The translation of a record."""
@@ -259,7 +259,8 @@ class Inspector:
     def _search(self, sources: Sequence[Text], **watch: Any) -> list[Hypothesis]:
         """The best hypothesis of each source, as `Translator.translate` finds it. watch: of `TorchSearcher.search`."""
         caps = [self.codec.length_cap(len(one.tokens) - 1, 0, self.options.max_length) for one in sources]
-        work = [one.ids[:-1] for one in sources], self.options, caps, [[] for _ in sources]
+        prefixes = [self.codec.opening(one.tokens[0].piece) for one in sources]
+        work = [one.ids[:-1] for one in sources], self.options, caps, prefixes
         return [best for best, *_ in self.searcher.search(*work, **watch)]
 
     @torch.inference_mode()

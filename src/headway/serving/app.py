@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from babel import Locale, UnknownLocaleError
 from fastapi import FastAPI, Request
@@ -23,6 +24,7 @@ from headway.languages import english_name, is_language, read_code
 from headway.serving import schemas, units
 from headway.serving.admission import Client, Clients
 from headway.serving.batcher import QueueFullError
+from headway.serving.files import SUPPORTED, KeptFiles, translated_file
 from headway.serving.guard import Guard, Watch
 from headway.serving.looking_inside import links_of, record
 from headway.serving.pairs import LanguagePair, Pairs
@@ -45,6 +47,7 @@ def make_app(service: Service) -> ASGIApp:
     )
     clients = Clients(service.settings, service.metrics.units.inc)
     _add_translation(app, service, clients)
+    _add_files(app, service, clients)
     _add_insight(app, service, clients)
     _add_information(app, service, clients)
     paths = [path for route in app.routes if (path := getattr(route, "path", None))]
@@ -102,6 +105,31 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
             found = await service.detect_among_all(texts, client.name)
         likely = [one for one in found if one.confidence] or [Detected(pairs.first.source, 0.0)]
         return JSONResponse([vars(one) for one in likely])
+
+
+def _add_files(app: FastAPI, service: Service, clients: Clients) -> None:
+    """Adds the routes that translate files and give them back."""
+    described, example = _description(service.pairs)
+    kept = KeptFiles()
+
+    @app.post("/translate_file", response_model=schemas.FileAnswer, **described(schemas.FileRequest, example))
+    async def translate_file(request: Request) -> Response:
+        """Translates a file, and tells where its translation can be fetched for some minutes."""
+        async with admitted(request, schemas.FileRequest, clients) as (wanted, client):
+            if service.is_full:
+                raise QueueFullError
+            made = await translated_file(service, wanted, client.name, partial(clients.charge, client, paid=1))
+        token = kept.keep(made, client.name)
+        answer: dict[str, Any] = {"translatedFileUrl": f"{request.base_url}download_file/{token}.{quote(made.name)}"}
+        return JSONResponse({**answer, "truncated": made.truncated} if made.truncated else answer)
+
+    @app.get("/download_file/{name}", include_in_schema=False)
+    async def download_file(name: str) -> Response:
+        found = kept.get(name.partition(".")[0])
+        if found is None:
+            raise HTTPException(404, "there is no such file, or not any more")
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name)}"}
+        return Response(found.data, media_type="application/octet-stream", headers=headers)
 
 
 def _add_insight(app: FastAPI, service: Service, clients: Clients) -> None:
@@ -165,14 +193,14 @@ def _add_information(app: FastAPI, service: Service, clients: Clients) -> None:
             {
                 "apiKeys": bool(settings.api_keys),
                 "charLimit": settings.max_characters,
-                "filesTranslation": False,
+                "filesTranslation": True,
                 "frontendTimeout": 500,
                 "keyRequired": bool(settings.api_keys),
                 "language": {"source": _named(pairs.first.source), "target": _named(pairs.first.target)},
                 "maxTexts": settings.max_texts,
-                "models": [pair.about() for pair in pairs.values()],
+                "models": [pair.about() for pair in pairs.shown],
                 "suggestions": False,
-                "supportedFilesFormat": [],
+                "supportedFilesFormat": SUPPORTED,
             }
         )
 

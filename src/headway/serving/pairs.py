@@ -1,10 +1,11 @@
 """The language pairs that the loaded models translate, with examples from validation text or in their languages."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
-from itertools import islice
+from functools import cache, cached_property
+from itertools import islice, permutations
 from typing import Any
 
 from babel import Locale, UnknownLocaleError
@@ -73,10 +74,10 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
         self, translators: Iterable[Translator], examples: Mapping[Translator, Sequence[tuple[str, str]]] | None = None
     ) -> None:
         """examples: a model's validation pairs, with tags. Raises UserError if two models have the same direction."""
+        self._sources = defaultdict[str, list[str]](list)  # of each target
+        self._targets = defaultdict[str, list[str]](list)
         for translator in translators:
-            source = translator.info.source_language
-            prefixes = {tag: f"{language_tag(tag)} " for tag in translator.target_languages}
-            for target, prefix in (prefixes or {translator.info.target_language: ""}).items():
+            for source, target, prefix in _directions(translator):
                 if (source, target) in self:
                     raise UserError(f"two models translate {source} into {target}: give one of them")
                 own = [one for one in (examples or {}).get(translator, ()) if one[0].startswith(prefix)]
@@ -85,6 +86,9 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
                 self[source, target] = LanguagePair(source, target, translator, prefix, tuple(found), validated)
         if not self:
             raise UserError("a server needs a model")
+        for source, target in self:
+            self._sources[target].append(source)
+            self._targets[source].append(target)
 
     @property
     def first(self) -> LanguagePair:
@@ -92,15 +96,36 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
 
     def sources(self, target: str | None = None) -> list[str]:
         """Codes that can be translated, or translated into `target`."""
-        return list(dict.fromkeys(one for one, other in self if target in (None, other)))
+        return list(self._targets) if target is None else self._sources.get(target, [])
 
     def targets(self, source: str | None = None) -> list[str]:
         """Codes that can be translated into, or into which `source` can be."""
-        return list(dict.fromkeys(other for one, other in self if source in (None, one)))
+        return list(self._sources) if source is None else self._targets.get(source, [])
 
-    @property
+    @cached_property
     def codes(self) -> list[str]:
         return list(dict.fromkeys([*self.sources(), *self.targets()]))
+
+    @property
+    def shown(self) -> list[LanguagePair]:
+        """The directions that a page describes: of a model with many source languages those from its own."""
+        return [
+            pair
+            for (source, _), pair in self.items()
+            if not pair.translator.info.source_tokenizer.many_sources or source == pair.translator.info.source_language
+        ]
+
+
+def _directions(translator: Translator) -> Iterator[tuple[str, str, str]]:
+    """Source, target and the tag with a space, if texts need one, of each direction."""
+    languages, source = translator.target_languages, translator.info.source_language
+    if translator.info.source_tokenizer.many_sources:
+        for source, target in permutations(languages, 2):
+            yield source, target, f"{language_tag(f'{source}:{target}')} "
+    elif languages:
+        yield from ((source, target, f"{language_tag(target)} ") for target in languages)
+    else:
+        yield source, translator.info.target_language, ""
 
 
 def can_be_analysed(translator: Translator, source: str, target: str) -> bool:
@@ -119,6 +144,7 @@ def examples_among(pairs: Iterable[tuple[str, str]], source: str, target: str) -
     return list(short.items()) or [(example_text(source), example_text(target))]
 
 
+@cache
 def example_text(code: str) -> str:
     """A sentence in the language, or a date in its usual form; English for an unknown code."""
     if sentence := _SENTENCES.get(read_code(code).language):

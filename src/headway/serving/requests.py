@@ -3,21 +3,24 @@
 import json
 import re
 from codecs import BOM_UTF8
+from pathlib import PurePosixPath
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from headway.errors import UserError
 from headway.serving.admission import Client, Clients
-from headway.serving.schemas import FORMS, JSON
+from headway.serving.schemas import FORMS, JSON, UploadedFile
 from headway.storage.untrusted import clipped
 from headway.text.characters import HALF_PAIR
 
 MOST_FIELDS = 100  # of a form
+LONGEST_NAME = 100  # characters of a file's name; those at the end are kept
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -26,7 +29,7 @@ Fields = TypeVar("Fields", bound=BaseModel)
 async def fields(request: Request, kind: type[Fields], clients: Clients) -> tuple[Fields, Client]:
     """The fields of a request, and the client that it is admitted for. Raises UserError, HTTPException."""
     try:
-        given = await _body(request)
+        given = await _body(request, files=int("file" in kind.model_fields))
     except (UserError, HTTPException):
         clients.admit(request)  # unreadable requests count, too
         raise
@@ -41,8 +44,8 @@ async def fields(request: Request, kind: type[Fields], clients: Clients) -> tupl
         raise UserError(f"{name}: {item}{first['msg'].removeprefix('Value error, ')}") from None
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    """The fields as given; those of a form are text. Raises UserError, HTTPException."""
+async def _body(request: Request, files: int) -> dict[str, Any]:
+    """The fields as given; those of a form are text, or as many files. Raises UserError, HTTPException."""
     media_type, body = _media_type(request), (await request.body()).removeprefix(BOM_UTF8)
     if media_type == JSON:
         try:
@@ -66,11 +69,19 @@ async def _body(request: Request) -> dict[str, Any]:
             text = "" if _BROKEN_ESCAPE.search(body) else body.decode("utf-8")
             lists = parse_qs(text, True, bool(body), max_num_fields=MOST_FIELDS, errors="strict")
         else:
-            async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=len(body) + 1) as form:
-                lists: dict[str, list[Any]] = {name: form.getlist(name) for name in form}
+            async with request.form(max_files=files, max_fields=MOST_FIELDS, max_part_size=len(body) + 1) as form:
+                lists: dict[str, list[Any]] = {name: [await _read(one) for one in form.getlist(name)] for name in form}
     except ValueError:
         raise UserError("the body isn't what its Content-Type says") from None
     return {name: values[0] if len(values) == 1 else values for name, values in lists.items()}
+
+
+async def _read(value: UploadFile | str) -> UploadedFile | str:
+    """A field of a form; of a file the name without folders."""
+    if isinstance(value, str):
+        return value
+    name = PurePosixPath((value.filename or "").replace("\\", "/")).name
+    return UploadedFile("".join(filter(str.isprintable, name))[-LONGEST_NAME:] or "file", await value.read())
 
 
 def _media_type(request: Request) -> str:

@@ -1,9 +1,9 @@
 """Requests and answers of the API, with their descriptions."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from headway.errors import UserError
 from headway.insight.analyses import NAMES
@@ -78,6 +78,38 @@ class TranslateRequest(_Request):
         if len(given) > MOST_TERMS:
             raise UserError(f"glossary: {len(given)} terms, the limit is {MOST_TERMS}")
         return Glossary.parse(given, "glossary") if isinstance(given, list) else Glossary.of(given.items())
+
+
+class UploadedFile(NamedTuple):
+    """A file in a form."""
+
+    name: str
+    data: bytes
+
+
+def _file(given: Any) -> Any:
+    if isinstance(given, UploadedFile):
+        return given
+    raise ValueError("must be one file of a multipart form")
+
+
+class FileRequest(_Request):
+    """A file to translate."""
+
+    file: Annotated[Any, BeforeValidator(_file), WithJsonSchema({"type": "string", "format": "binary"})] = Field(
+        description="A text or a document; the end of its name tells its kind."
+    )
+    source: str = Field(description="Language code, or `auto`.")
+    target: str = Field(description="Language code.")
+
+
+class FileAnswer(BaseModel):
+    """The address of the translation, which is kept for ten minutes."""
+
+    translatedFileUrl: str  # noqa: N815  # LibreTranslate's name
+    truncated: int | None = Field(
+        None, description="Present if translations were cut off at the model's maximum length: of so many texts."
+    )
 
 
 class DetectRequest(_Request):
@@ -198,5 +230,5 @@ def described(kind: type[BaseModel], example: Mapping[str, Any], choices: Mappin
     for name in choices.keys() & fields:
         fields[name]["enum"] = choices[name]
     given = {name: value for name, value in example.items() if name in fields}
-    content = {one: {"schema": schema, "example": given} for one in (JSON, *FORMS)}
+    content = {one: {"schema": schema, "example": given} for one in (FORMS[1:] if "file" in fields else (JSON, *FORMS))}
     return {"responses": PROBLEMS, "openapi_extra": {"requestBody": {"required": True, "content": content}}}

@@ -126,7 +126,7 @@ class Service:
         self._cache = LatestCache(settings.cache_size)
         self._text_thread = ThreadPoolExecutor(1, "text")
         self._text_turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of each client
-        self.inspecting, self.aligning = SideThread("inspect"), SideThread("align")
+        self.inspecting, self.aligning, self.files = (SideThread(name) for name in ("inspect", "align", "files"))
 
     @property
     def is_ready(self) -> bool:
@@ -224,7 +224,7 @@ class Service:
 
         most = self.settings.max_sentences // n_best
         others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
-        too_many = UserError(f"q: more than {most:,} sentences or words between tags in one request{others}")
+        too_many = UserError(f"more than {most:,} sentences or words between tags in one request{others}")
         if wanted.format == "text" and sum(text.count("\n") for text, _ in texts) > most:
             lines = sum(bool(line.strip()) for text, _ in texts for line in text.split("\n"))
             if lines > most:  # without parsing them: each has a sentence, unless it has no words
@@ -269,7 +269,7 @@ class Service:
 
     def close(self) -> None:
         self._batcher.close()
-        for pool in (self._text_thread, self.inspecting.pool, self.aligning.pool):
+        for pool in (self._text_thread, self.inspecting.pool, self.aligning.pool, self.files.pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _ask(

@@ -11,7 +11,7 @@ from headway.errors import UserError
 from headway.storage.untrusted import STRICT, check_version, parse_json, parse_record
 from headway.text.domain import Domain
 from headway.text.shortlist import Shortlist
-from headway.text.tokenizer import Tokenizer
+from headway.text.tokenizer import Tokenizer, language_tag
 
 SURE = 0.05
 """A p-value below this makes a difference certain, at 95%."""
@@ -142,6 +142,13 @@ class ModelInfo:
     """Gives the probability that a translation is acceptable; None if the model isn't calibrated."""
     int8: Int8Check | None = None
     """The loss of quality in int8; None if it wasn't measured. `with_int8` sets it."""
+
+    @property
+    def example_tag(self) -> str:
+        """A tag that chooses one of several target languages, for a message: `>>ko<<`, with many source languages
+        `>>en:ko<<`."""
+        first, *_, last = [*self.source_tokenizer.target_tags[:1], *self.source_tokenizer.target_tags]
+        return language_tag(f"{self.source_language}:{last}" if self.source_tokenizer.many_sources else first)
 
 
 def with_int8(info: Info, check: Int8Check | None) -> Info:

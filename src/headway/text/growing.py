@@ -16,7 +16,7 @@ from itertools import pairwise
 from headway.text.detection import script_of
 from headway.text.sentencepiece_model import enlarged, read_model
 from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, Tokenizer, language_tag
+from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, Tokenizer, language_tag, language_token
 from headway.text.words import WordTokenizer, split_words
 
 LEAST_COUNT = 2
@@ -71,9 +71,9 @@ def grow(
         words = [*tokenizer.vocabulary[len(CONTROL_PIECES) :], *(piece.text for piece in pieces)]
         return Grown(WordTokenizer(words, tokenizer.lowercase), [*old, *new])
     assert isinstance(tokenizer, SubwordTokenizer)
-    text_begins = len(CONTROL_PIECES) + len(tokenizer.target_tags)
+    text_begins = tokenizer.text_begins
     like_a_tag = range(len(CONTROL_PIECES), text_begins) or range(text_begins, tokenizer.vocab_size)
-    tags = [language_tag(language) for language in languages]
+    tags = [(language_token if tokenizer.many_sources else language_tag)(language) for language in languages]
     scores = [(piece.text, None if piece.text in never_found else piece.score) for piece in pieces]
     rows = [*old[:text_begins], *([*like_a_tag] for _ in tags), *old[text_begins:], *new]
     return Grown(SubwordTokenizer(enlarged(tokenizer.to_bytes(), tags, text_begins, scores)), rows)

@@ -24,6 +24,7 @@ from headway.text.tokenizer import (
     BOS_ID,
     CONTROL_PIECES,
     EOS_ID,
+    LANGUAGE_TOKEN,
     LEADING_TAG,
     PAD_ID,
     UNK_ID,
@@ -45,7 +46,8 @@ class SubwordTokenizer:
     is one space, and none begins or ends a text; invisible characters are dropped (`text.characters`). Any other
     character comes back.
 
-    Tags of target languages are control pieces: a tag is one only at the beginning of a text, elsewhere it is text.
+    Tags of target languages are control pieces: a tag is one only at the beginning of a text, elsewhere it is text. So
+    are the tokens of languages, of which a source begins with its own and a translation with another.
     """
 
     suffix = ".spm"
@@ -64,10 +66,17 @@ class SubwordTokenizer:
             raise UserError("not a sentencepiece model (a score is not finite)")
         # BPE scores its tokens by their rank, unigram by log-probability.
         self.kind: TokenizerKind = "bpe" if scores[-1].is_integer() else "unigram"
-        tag_ids = takewhile(self._processor.is_control, range(len(CONTROL_PIECES), self.vocab_size))
-        self._tags = {self._processor.id_to_piece(id_): id_ for id_ in tag_ids}
-        self.target_tags = [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
-        self.never_generated = [UNK_ID, *self._tags.values()]
+        control_ids = takewhile(self._processor.is_control, range(len(CONTROL_PIECES), self.vocab_size))
+        controls = {self._processor.id_to_piece(id_): id_ for id_ in control_ids}
+        self.text_begins = len(CONTROL_PIECES) + len(controls)
+        """The lowest id of a piece of text."""
+        self._languages = {
+            found[1]: id_ for piece, id_ in controls.items() if (found := LANGUAGE_TOKEN.fullmatch(piece))
+        }
+        self._tags = {} if self._languages else controls
+        self.many_sources = bool(self._languages)
+        self.target_tags = list(self._languages) or [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
+        self.never_generated = [UNK_ID, *controls.values()]
 
     @property
     def vocabulary(self) -> list[str]:
@@ -76,16 +85,20 @@ class SubwordTokenizer:
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
         tag, start = self._leading_tag(text, tagged)
         ids = self._processor.encode(_normalized(text[start:]))
-        return [self._tags[tag.text], *ids] if tag and ids else ids
+        return [self._tag_ids(tag.text)[0], *ids] if tag and ids else ids
 
     def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
-        if tagged and self._tags:
+        if tagged and self.target_tags:
             return [self.encode(text, tagged=True) for text in texts]
         return self._processor.encode([_normalized(text) for text in texts], num_threads=1)
 
     def split_tag(self, text: str) -> tuple[str, str]:
         tag, start = self._leading_tag(text)
         return tag.text if tag else "", text[start:]
+
+    def opening(self, text: str) -> list[int]:
+        tag, _ = self._leading_tag(text)
+        return self._tag_ids(tag.text)[1:] if tag else []
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._processor.decode(self._text_ids(ids)).replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK)
@@ -98,7 +111,9 @@ class SubwordTokenizer:
 
     def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
         mapping = self._processor.decode(self._text_ids(ids), return_type="offset_mapping")
-        return _placed(mapping["pieces"], mapping["offsets"], mapping["text"])
+        languages = [self._processor.id_to_piece(id_) for id_ in ids if id_ in self._languages.values()]
+        opening = [Piece(piece, 0, 0) for piece in languages]
+        return opening + _placed(mapping["pieces"], mapping["offsets"], mapping["text"])
 
     def symbols(self, text: str) -> list[str]:
         """The tokens of the text, with characters in place of bytes and unknown tokens."""
@@ -120,11 +135,19 @@ class SubwordTokenizer:
 
     def _leading_tag(self, text: str, tagged: bool = True) -> tuple[Piece | None, int]:
         """The tag that the text begins with, and the place where the text itself begins."""
-        match = LEADING_TAG.match(text) if tagged and self._tags else None
-        return (Piece(match[1], *match.span(1)), match.end()) if match and match[1] in self._tags else (None, 0)
+        match = LEADING_TAG.match(text) if tagged and self.target_tags else None
+        return (Piece(match[1], *match.span(1)), match.end()) if match and self._tag_ids(match[1]) else (None, 0)
+
+    def _tag_ids(self, tag: str) -> list[int]:
+        """The token that a source with this tag begins with, then that of its translation if it has one; none for what
+        isn't a tag of the model's."""
+        if not self._languages:
+            return [self._tags[tag]] if tag in self._tags else []
+        found = [self._languages.get(language) for language in tag[2:-2].split(":")]
+        return [id_ for id_ in found if id_ is not None] if len(found) == 2 and None not in found else []
 
     def _text_ids(self, ids: Sequence[int]) -> list[int]:
-        return [id_ for id_ in ids if id_ >= len(CONTROL_PIECES) + len(self._tags)]
+        return [id_ for id_ in ids if id_ >= self.text_begins]
 
     def to_bytes(self) -> bytes:
         return self._model

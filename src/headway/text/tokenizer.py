@@ -18,6 +18,8 @@ CONTROL_PIECES = ("<pad>", "<unk>", "<sos>", "<eos>")
 
 LEADING_TAG = re.compile(rf"[\s{DROPPED}]*(>>\S+?<<)[\s{DROPPED}]*")
 """The tag of a target language in front of a text, with white space and invisible characters around it."""
+LANGUAGE_TOKEN = re.compile(r"<<(\S+)>>")
+"""The token of a language that begins the sources and the targets in it, as in M2M-100, NLLB and mBART-50."""
 
 TokenizerKind = Literal["bpe", "unigram", "word"]
 
@@ -40,6 +42,8 @@ class Tokenizer(Protocol):
     vocab_size: int
     target_tags: list[str]
     """Languages that a tag such as `>>ko<<` in front of a text can choose; empty if the model has only one."""
+    many_sources: bool
+    """Whether each of these languages may be the source's, too. A tag then names both: `>>en:ko<<`."""
     never_generated: list[int]
     """Ids that must not occur in a translation."""
 
@@ -61,6 +65,10 @@ class Tokenizer(Protocol):
         """The tag at the beginning of a source, empty if there is none, and the rest of the text."""
         ...
 
+    def opening(self, text: str) -> list[int]:
+        """The ids that a translation of this source begins with: with `many_sources` the token of its language."""
+        ...
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the ids, without control ids."""
         ...
@@ -79,6 +87,11 @@ class Tokenizer(Protocol):
 def language_tag(language: str) -> str:
     """`ko` -> `>>ko<<`, which stands in front of a source text."""
     return f">>{language}<<"
+
+
+def language_token(language: str) -> str:
+    """`ko` -> `<<ko>>`, a piece that begins a source or a target."""
+    return f"<<{language}>>"
 
 
 def is_tag(piece: str) -> bool:

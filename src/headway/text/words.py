@@ -27,6 +27,7 @@ class WordTokenizer:
         self.vocab_size = len(self.vocabulary)
         self.lowercase = lowercase
         self.target_tags: list[str] = []
+        self.many_sources = False
         self.never_generated: list[int] = []
         self._ids = {word: id_ for id_, word in enumerate(words, start=len(CONTROL_PIECES))}
         if len(self._ids) != len(words):
@@ -40,6 +41,9 @@ class WordTokenizer:
 
     def split_tag(self, text: str) -> tuple[str, str]:
         return "", text
+
+    def opening(self, text: str) -> list[int]:
+        return []
 
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self._words_of(ids))

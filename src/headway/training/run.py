@@ -59,8 +59,9 @@ class Run:
     def __post_init__(self) -> None:
         options, data, device = self.recipe.training, self.data, next(self.model.parameters()).device
         budget, shares = options.micro_batch_budget, self.recipe.data.shares_of(data.train.sizes)
-        self.train = Batches(data.train, device, options.tokens_per_batch, budget, options.seed, shares)
-        self.valid = Batches(data.valid, device, budget, budget)
+        bos_id = self.model.config.bos_id
+        self.train = Batches(data.train, device, options.tokens_per_batch, budget, options.seed, shares, bos_id)
+        self.valid = Batches(data.valid, device, budget, budget, bos_id=bos_id)
         self.loss_of = loss_class(options.loss)(self.model, options.label_smoothing)
         self.ddp_loss = self.ranks.wrap_ddp(self.loss_of)
         self.objective: TeacherForcing | RiskSampler = TeacherForcing(self.train, self.model.config)
@@ -139,7 +140,7 @@ def share_done_and_minutes_left(
 
 def tokenization_of(recipe: Recipe) -> str:
     """sacreBLEU's tokenisation for the target language; for both directions, that of the first."""
-    languages = recipe.data.tags or [recipe.data.languages[0][1]]
+    languages = [tag.rpartition(":")[2] for tag in recipe.data.tags] or [recipe.data.languages[0][1]]
     return tokenization(*languages, tokenized=recipe.tokenizer.kind == "word")
 
 

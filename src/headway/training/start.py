@@ -11,7 +11,7 @@ from torch.amp.grad_scaler import GradScaler
 
 from headway.data.prepare import Notice, Show, prepare, tell_changes
 from headway.data.prepared import PreparedData, read_prepared_for
-from headway.devices import has_fast_bf16, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
+from headway.devices import emulates_bf16, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
@@ -22,7 +22,7 @@ from headway.storage import ModelInfo, StoredModel, read_model
 from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
 from headway.storage.stored_model import load_named_weights, named_weights, to_torch
-from headway.text.tokenizer import BOS_ID, UNK_ID
+from headway.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer, language_tag
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import (
     Progress,
@@ -54,8 +54,7 @@ def start(
     options = recipe.training
     device = torch.device(pick_device(options.device))
     dtype = training_dtype(options.precision, device)
-    keep_large_allocations(device)
-    keep_matrix_kernels(device)
+    _prepare_process(device)
     with ranks.lead_first():
         checkpoint = open_run(folder, notice) if ranks.leads else last_checkpoint(folder / "checkpoints", notice)
         identity = folder.stat()
@@ -77,7 +76,7 @@ def start(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    if dtype == torch.bfloat16 and device.type == "cuda" and not has_fast_bf16(device):
+    if emulates_bf16(device, dtype):
         notice(
             "warning: this device has no bf16 and emulates it slowly; use training.precision: auto, which is fp16 here"
         )
@@ -107,6 +106,13 @@ def start(
     return run
 
 
+def _prepare_process(device: torch.device) -> None:
+    if device.index is not None:  # such as cuda:1
+        torch.cuda.set_device(device)  # a checkpoint takes the generator of the current device
+    keep_large_allocations(device)
+    keep_matrix_kernels(device)
+
+
 def _data(
     recipe: Recipe,
     run: Path,
@@ -134,7 +140,8 @@ def _new_model(config: ModelConfig, data: PreparedData, initial: StoredModel | N
     """A model for the data's vocabularies, with random weights or those of the first layers of `initial`."""
     torch.manual_seed(seed)
     sizes = data.source_tokenizer.vocab_size, data.target_tokenizer.vocab_size
-    config = replace(config, source_vocab_size=sizes[0], target_vocab_size=sizes[1])
+    bos_id = _bos_id(data.source_tokenizer)
+    config = replace(config, source_vocab_size=sizes[0], target_vocab_size=sizes[1], bos_id=bos_id)
     model = Transformer(config, own_core(config))
     if initial:
         weights = initial.model.state_dict()
@@ -154,8 +161,14 @@ def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lam
     del tokenizer["vocab_size"]
     if differing := mismatches(config.to_dict(), recipe.tokenizer, stored.model.config.to_dict(), tokenizer):
         raise UserError(f"{path}: can't start this run: {', '.join(differing)}")
-    if missing := set(recipe.data.tags) - set(stored.source_tokenizer.target_tags):
+    tokenizer = stored.source_tokenizer
+    if missing := [tag for tag in recipe.data.tags if not tokenizer.split_tag(language_tag(tag))[0]]:
         raise UserError(f"{path}: has no tag for the target language {min(missing)}")
+    if tokenizer.many_sources and not recipe.data.tags:
+        example = stored.example_tag.strip("<>")
+        raise UserError(f"{path}: each corpus needs a tag with both of its languages, such as data.train.tag={example}")
+    if tokenizer.many_sources and recipe.training.risk_samples:
+        raise UserError(f"{path}: training.risk_samples isn't for models with tokens of languages")
     for name in MAY_BE_FEWER:
         wanted, found = getattr(config, name), getattr(stored.model.config, name)
         if wanted != found:
@@ -165,18 +178,24 @@ def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lam
 
 def _trainable(stored: StoredModel) -> StoredModel:
     """The model as training needs it. A decoder that starts with another symbol, as Marian's do with <pad>, starts with
-    <sos>, which gets that symbol's embedding. Pieces that an imported model can't generate, because its vocabulary
-    lacks them, get the row of <unk> and its probability."""
+    <sos>, which gets that symbol's embedding, unless it is the one of `_bos_id`. Pieces that an imported model can't
+    generate, because its vocabulary lacks them, get the row of <unk> and its probability."""
     config = stored.config
-    model = Transformer(replace(config, bos_id=BOS_ID), own_core(config))
+    bos_id = _bos_id(stored.source_tokenizer)
+    model = Transformer(replace(config, bos_id=bos_id), own_core(config))
     load_named_weights(model, named_weights(stored.model), "the model to start from")
     with torch.no_grad():
-        model.target_embedding.weight[BOS_ID] = model.target_embedding.weight[config.bos_id]
+        model.target_embedding.weight[bos_id] = model.target_embedding.weight[config.bos_id]
         if (bias := model.output.bias) is not None:
             impossible = bias < IMPOSSIBLE / 2
             impossible[BOS_ID] = False
             bias[impossible] = bias[UNK_ID]
     return replace(stored, model=model.eval())
+
+
+def _bos_id(tokenizer: Tokenizer) -> int:
+    """The start symbol in training. M2M-100, NLLB and mBART-50 start with <eos>, then comes the language's token."""
+    return EOS_ID if tokenizer.many_sources else BOS_ID
 
 
 def inherited_flops(recipe: Recipe, earlier: Sequence[RunStage] = ()) -> float | None:

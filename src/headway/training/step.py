@@ -23,6 +23,7 @@ from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.model.packing import Packed
 from headway.recipe.sizes import work_of_step
+from headway.text.tokenizer import BOS_ID
 from headway.training.checkpoint import random_states, restore_random_states
 from headway.training.ranks import SingleProcess
 
@@ -43,6 +44,7 @@ class Batches:
     tokens_per_micro_batch: int
     seed: int = 0
     shares: Sequence[CorpusShare] = ()
+    bos_id: int = BOS_ID
 
     @cached_property
     def plan(self) -> Plan:
@@ -53,7 +55,7 @@ class Batches:
         return Plan(self._lengths_of, (source + 1, target + 1), shares, *budgets, self.seed, versions)
 
     def tensors(self, micro_batch: MicroBatch) -> Batch:
-        return on_device(*collate(self.corpus.source, self.corpus.target, micro_batch), self.device)
+        return on_device(*collate(self.corpus.source, self.corpus.target, micro_batch, self.bos_id), self.device)
 
     def target_tokens(self, micro_batches: Iterable[MicroBatch]) -> int:
         """The number of target tokens, with <eos>."""

@@ -67,7 +67,9 @@ def _translator(synthesis: Synthesis) -> LineTranslator:
         raise UserError(f"{synthesis.writer}: translates {target} to {source}; {needed}")
     options = LineOptions(
         search={"sample": Sampling() if synthesis.sample else None},
-        target_language=target if translator.target_languages else None,
+        target_language=(f"{source}:{target}" if info.source_tokenizer.many_sources else target)
+        if translator.target_languages
+        else None,
     )
     return LineTranslator(translator, options)
 

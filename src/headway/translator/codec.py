@@ -14,7 +14,7 @@ from headway.errors import UserError
 from headway.storage.model_info import ModelInfo
 from headway.storage.untrusted import clipped
 from headway.text.characters import is_blank, is_too_long, is_unicode
-from headway.text.tokenizer import UNK_ID, Tokenizer, language_tag
+from headway.text.tokenizer import UNK_ID, Piece, Tokenizer, language_tag
 from headway.translator.glossary import begins_anywhere, follows_freely, goes_on
 
 Side = Literal["source", "target"]
@@ -50,15 +50,39 @@ class Codec:
         ids = [self.source(text) for text in texts]
         for number, text in enumerate(texts, start=1):
             if self.lacks_tag(text):
-                known = " ".join(map(language_tag, self.stored.source_tokenizer.target_tags))
                 several = "this model has several target languages"
-                raise UserError(f"text {number}: {several}, begin each text with one of {known}")
+                raise UserError(f"text {number}: {several}, begin each text with one of {self.known_tags}")
         return ids
+
+    def opening(self, source: str) -> list[int]:
+        """The ids that translations of this source begin with, before a prefix: the token of their language, if this
+        model has such tokens. They are given, so their log-probability is 0."""
+        return self.stored.source_tokenizer.opening(source)
+
+    def translation(self, source: str, text: str) -> list[int] | None:
+        """The ids of a text as the translation of a source, without <eos>; None for one that is so long that it isn't
+        tokenised."""
+        ids = self.target(text)
+        return None if ids is None else [*(self.opening(source) if ids else ()), *ids]
+
+    def translation_pieces(self, source: str, text: str) -> list[Piece]:
+        """The tokens of `translation(source, text)`, with their characters in the text."""
+        tokenizer = self.stored.target_tokenizer
+        pieces = tokenizer.encoded_pieces(text)
+        return [*tokenizer.decoded_pieces(self.opening(source)), *pieces] if pieces else pieces
 
     def lacks_tag(self, text: str) -> bool:
         """Whether a source lacks the tag of one of the model's target languages."""
         tokenizer = self.stored.source_tokenizer
         return bool(tokenizer.target_tags) and not is_blank(text) and not tokenizer.split_tag(text)[0]
+
+    @property
+    def known_tags(self) -> str:
+        """The tags of the model's target languages, for a message."""
+        languages = self.stored.source_tokenizer.target_tags
+        if not self.stored.source_tokenizer.many_sources:
+            return " ".join(map(language_tag, languages))
+        return f"{language_tag('FROM:TO')}, such as {self.stored.example_tag}, with two of {len(languages)} languages"
 
     def source(self, text: str) -> list[int] | None:
         """Ids of one source, with a tag or without."""

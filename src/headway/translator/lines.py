@@ -218,14 +218,20 @@ def tag_fault(translator: Translator, text: str) -> str:
     """Message if a line of a file lacks the tag of its target language; empty if it has one, or needs none."""
     if not translator.lacks_tag(text):
         return ""
-    return f"doesn't begin with the tag of a target language, such as {language_tag(translator.target_languages[0])}"
+    return f"doesn't begin with the tag of a target language, such as {translator.info.example_tag}"
 
 
 def language_prefix(translator: Translator, language: str | None) -> str:
-    """The prefix of each text that selects its target language. Raises UserError."""
+    """The prefix of each text that selects its target language: of a model with many source languages `FROM:TO`, or
+    `TO` alone from the model's own. Raises UserError."""
     if language is None:
         return ""
     known_as = same_language(language, translator.target_languages)
+    if translator.info.source_tokenizer.many_sources:
+        source, _, target = language.rpartition(":")
+        both = (source or translator.info.source_language), target
+        found = [same_language(one, translator.target_languages) for one in both]
+        known_as = None if None in found else ":".join(map(str, found))
     if known_as is None:
         known = ", ".join(translator.target_languages)
         known = known or f"{translator.info.target_language} alone, without the option"

@@ -70,7 +70,11 @@ class TextSearcher:
         readable = {i: ids for i, ids in enumerate(sources) if ids and len(ids) <= self._codec.longest_source}
         searched = [i for i in readable if i not in given or not given[i].is_split]
         hypotheses = self._search(
-            [self._sought(readable[i], prefixes[i], given.get(i), glossaries[i]) for i in searched], options
+            [
+                self._sought(readable[i], self._codec.opening(texts[i]) + prefixes[i], given.get(i), glossaries[i])
+                for i in searched
+            ],
+            options,
         )
         translations = self._enclosing(given, sources, options, prefixes, glossaries)
         for i, some in zip(searched, hypotheses, strict=True):
@@ -202,10 +206,10 @@ class TextSearcher:
 
     def _reread(self, source_text: str, source: list[int], translation: Translation) -> Translation:
         """The translation with the pieces of its text, if the model can read it and its source."""
-        target = self._codec.target(translation.text)
+        target = self._codec.translation(source_text, translation.text)
         if target is None or max(len(source), len(target)) > self._codec.longest_source:
             return translation
-        find_target = partial(self._info.target_tokenizer.encoded_pieces, translation.text)
+        find_target = partial(self._codec.translation_pieces, source_text, translation.text)
         return replace(translation, _pieces=self._pieces(source_text, (source, target), find_target))
 
     def _pieces(self, source_text: str, ids: tuple[list[int], list[int]], target: Callable[[], list[Piece]]) -> Pieces:

@@ -240,7 +240,7 @@ class Translator:
             else:
                 _, text = self.texts.split_tag(sources[i])
                 source_pieces = self.info.source_tokenizer.encoded_pieces(sources[i], tagged=True)
-                target_pieces = self.info.target_tokenizer.encoded_pieces(targets[i])
+                target_pieces = self.codec.translation_pieces(sources[i], targets[i])
                 links[i] = word_links(text, source_pieces, targets[i], target_pieces, alignment)
         return links
 
@@ -260,8 +260,8 @@ class Translator:
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} sources but {len(targets)} targets")
         return [
-            (source, self.codec.target(target))
-            for source, target in zip(self.codec.sources(sources), targets, strict=True)
+            (ids, self.codec.translation(source, target))
+            for ids, source, target in zip(self.codec.sources(sources), sources, targets, strict=True)
         ]
 
     def _readable(

@@ -44,7 +44,7 @@ class Reading:
 def decoded_from(model: Transformer, reading: Reading, embeddings: Tensor) -> Tensor:
     """The decoder's output over the whole target, for each row of source embeddings. (rows, source length, d_model)
     -> (rows, target length, d_model)"""
-    memory = model.encoder(embeddings + model.source_positions(len(reading.source)))
+    memory = model.encoder(model.source_norm(embeddings + model.source_positions(len(reading.source))))
     y = model.embed_target(reading.read[None]).expand(len(memory), -1, -1)  # (rows, target length, d_model)
     return model.decoder(y, memory, causal_mask(len(reading.read), y.device))
 

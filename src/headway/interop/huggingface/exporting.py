@@ -55,7 +55,9 @@ def import_transformers() -> Any:
 
 def _check_exportable(stored: StoredModel) -> None:
     config = stored.model.config
-    if config.positions != "sinusoidal":
+    if stored.source_tokenizer.many_sources:
+        raise UserError("headway doesn't export M2M-100, NLLB and mBART-50 to Hugging Face yet")
+    if config.positions != "sinusoidal" or config.norm_embeddings:
         raise UserError(f"Hugging Face has no model with positions={config.positions}; use model.positions=sinusoidal")
     if "word" in (stored.source_tokenizer.kind, stored.target_tokenizer.kind):
         raise UserError("Hugging Face has no tokenizer that splits words; train with tokenizer.kind=bpe or unigram")

@@ -13,6 +13,7 @@ from torch import Tensor
 from headway.decoding.options import SearchOptions, names_in
 from headway.errors import UserError
 from headway.interop.huggingface import names
+from headway.interop.huggingface.multilingual import read_vocabulary
 from headway.interop.huggingface.names import BIAS, OUTPUT, POSITIONS, SHARED, SOURCE, TARGET
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
@@ -51,7 +52,12 @@ def read_huggingface(folder: Path) -> StoredModel:
     weights = _read_weights(weights_file, kinds, config, hf)
     model = Transformer(config)
     load_named_weights(model, _renamed_weights(model, weights, source, target), str(weights_file))
-    languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
+    if source.tokenizer.many_sources:
+        languages = [source.tokenizer.target_tags[0], "mul"]
+        if (own := str(options.get("src_lang"))) in source.tokenizer.target_tags:
+            languages[0] = own
+    else:
+        languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
     card = folder / names.CARD_FILE
     text = read_plain(card).decode("utf-8", errors="replace") if os.path.lexists(card) else "It came without one.\n"
     title = f"# Translation from {languages[0]} to {languages[1]}"
@@ -107,6 +113,10 @@ def _read_optional(file: Path) -> dict[str, Any]:
 
 def _read_sides(folder: Path, hf: Mapping[str, Any], options: Mapping[str, Any]) -> list[_Side]:
     """Reads the tokenizers of source and target. options: tokenizer_config.json."""
+    if hf["model_type"] in names.MULTILINGUAL:
+        if (hf["pad_token_id"], hf["eos_token_id"], hf["decoder_start_token_id"]) != (1, 2, 2):
+            raise UserError(f"{folder}: <pad>, </s> and the decoder's first id are not 1, 2 and 2, as such models have")
+        return [_Side(*read_vocabulary(folder, hf, options), [])] * 2
     models = [read_plain(folder / f"{side}.spm") for side in ("source", "target")]
     given = [options.get(name, default) for name, default in _SPECIAL_TOKENS.items()]
     tokens = [str(token.get("content") if isinstance(token, dict) else token) for token in given]
@@ -190,6 +200,7 @@ def _model_config(hf: Mapping[str, Any], source: _Side, target: _Side, output_bi
             **fields,
             activation=names.ACTIVATIONS[hf["activation_function"]],
             norm=names.NORMS[hf["model_type"]],
+            **names.MULTILINGUAL.get(hf["model_type"], {}),
             share_embeddings=("all" if shared else "decoder") if tied else "none",
             output_bias=output_bias,
             bos_id=start.get(hf["decoder_start_token_id"], BOS_ID),
@@ -204,11 +215,14 @@ def _read_weights(
     """The weights by Hugging Face's names, in fp32. A shared matrix has all of its names, in the file at least one."""
     known = weight_shapes(config)
     shapes = {name: known[own] for own, (name, _) in names.weight_names(config).items() if own in known}
+    if config.positions == "learned":
+        shapes |= dict.fromkeys(POSITIONS, (config.max_length + names.LEARNED_OFFSET, config.d_model))
     sizes = {SHARED: "vocab_size", SOURCE: "vocab_size", TARGET: "decoder_vocab_size", OUTPUT: "decoder_vocab_size"}
     matrices = names.embedding_matrices(hf["share_encoder_decoder_embeddings"], hf["tie_word_embeddings"])
     optional = {name: (hf[sizes[name]], config.d_model) for name in chain(*matrices)}
     optional |= {BIAS: (1, hf["decoder_vocab_size"])}
-    optional |= dict.fromkeys(POSITIONS, (config.max_length, config.d_model))
+    if config.positions == "sinusoidal":
+        optional |= dict.fromkeys(POSITIONS, (config.max_length, config.d_model))
     shapes |= optional
     for name, kind in found.items():
         if name not in shapes:
@@ -218,7 +232,7 @@ def _read_weights(
     if lacking := shapes.keys() - optional.keys() - found.keys():
         raise UserError(f"{file}: lacks {min(lacking)} (one of {len(lacking)})")
     weights = {name: weight.float() for name, weight in load_file(file).items()}
-    for name in weights.keys() & set(POSITIONS):
+    for name in weights.keys() & set(POSITIONS) & optional.keys():
         sinusoids = sinusoidal_table(config.max_length, config.d_model)[:, names.sines_first(config.d_model)]
         if not torch.allclose(weights[name], sinusoids, rtol=0, atol=SINUSOID_TOLERANCE):
             raise UserError(f"{file}: {name} are not the sinusoids of the paper, only these can be imported")
@@ -239,6 +253,8 @@ def _renamed_weights(
     order = names.sines_first(model.config.d_model).argsort()
     rows = {SOURCE: source.rows, TARGET: target.rows, OUTPUT: target.rows}
     weights = {**hf_weights, **{name: hf_weights[name][ids] for name, ids in rows.items()}}
+    if model.config.positions == "learned":
+        weights |= {name: hf_weights[name][names.LEARNED_OFFSET :] for name in POSITIONS}
     if model.output.bias is not None:
         weights[BIAS] = hf_weights[BIAS][0][target.rows] if BIAS in hf_weights else torch.zeros(len(target.rows))
         weights[BIAS][target.invented] = IMPOSSIBLE

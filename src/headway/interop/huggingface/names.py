@@ -1,5 +1,7 @@
 """Hugging Face's names, for both directions: the files of a directory, the fields of a config, every weight."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -9,8 +11,16 @@ from headway.model.shapes import weight_shapes
 CONFIG_FILE, GENERATION_FILE, TOKENIZER_FILE = "config.json", "generation_config.json", "tokenizer_config.json"
 WEIGHTS_FILE, CARD_FILE = "model.safetensors", "README.md"
 VOCABULARY_FILES = {"source": "vocab.json", "target": "target_vocab.json"}
-NORMS: dict[str, Norm] = {"marian": "post", "pegasus": "pre"}
+NORMS: dict[str, Norm] = {"marian": "post", "pegasus": "pre", "m2m_100": "pre", "mbart": "pre"}
 """`ModelConfig.norm` of each model_type."""
+MULTILINGUAL: dict[str, dict[str, Any]] = {
+    "m2m_100": {"positions": "fairseq"},
+    "mbart": {"positions": "learned", "norm_embeddings": True},
+}
+"""Fields of ModelConfig of the model_types whose sources and targets begin with the token of their language."""
+LEARNED_OFFSET = 2
+"""Rows of mBART's learned positions that no token has."""
+SENTENCEPIECE_FILE = "sentencepiece.bpe.model"
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 """`ModelConfig.activation` of each activation_function."""
 SAME_FIELDS = {
@@ -34,6 +44,10 @@ _MODULES = {
     **{"self_residual.norm": "self_attn_layer_norm", "cross_residual.norm": "encoder_attn_layer_norm"},
     **{"feed_forward_residual.norm": "final_layer_norm", "feed_forward.inner": "fc1", "feed_forward.outer": "fc2"},
 }
+_BEFORE_LAYERS = {
+    **{"source_norm": "encoder.layernorm_embedding", "target_norm": "decoder.layernorm_embedding"},
+    **{"source_positions": "encoder.embed_positions", "target_positions": "decoder.embed_positions"},
+}
 _WRITERS = ("norm", "output", "outer")
 """Layers whose outputs are channels of the residual stream, or added to it; all others read it."""
 
@@ -55,7 +69,14 @@ def weight_names(config: ModelConfig) -> dict[str, tuple[str, int | None]]:
             module = _MODULES.get(".".join(parts)) or ".".join(_MODULES[part] for part in parts)
             path = ".".join([*layer, module]) if parts else "layer_norm"
             residual = 0 if inner[-1] in _WRITERS else 1 if kind == "weight" else None
-            found[weight] = (f"model.{side}.{path}.{kind}", residual)
+            found[weight] = (f"model.{side}.{path}.{kind}", residual if config.positions == "sinusoidal" else None)
+        elif side in _BEFORE_LAYERS:
+            found[weight] = (f"model.{_BEFORE_LAYERS[side]}.{kind}", None)
+    if config.positions != "sinusoidal":
+        found |= {
+            own: (found[own][0], None)
+            for own in ("source_embedding.weight", "target_embedding.weight", "output.weight")
+        }
     return found
 
 

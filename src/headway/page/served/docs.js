@@ -36,10 +36,11 @@ function show() {
 function section(method, path, route, model) {
   const whole = document.createElement("section");
   whole.append(element("h2", `${method} ${path}`), element("p", ...prose(route.description ?? route.summary)));
-  const body = route.requestBody?.content["application/json"];
+  const { "application/json": body, "multipart/form-data": parts } = route.requestBody?.content ?? {};
+  const form = body ? null : parts;
   const fields = body ? { ...body.example, ...ofModel(body.example, model) } : null;
-  if (body) whole.append(table(body.schema));
-  whole.append(element("pre", command(path, fields)));
+  if (parts) whole.append(table(parts.schema));
+  whole.append(element("pre", command(path, fields, form ? { file: "@film.srt", ...form.example } : null)));
   if (body || !route.responses["403"]) whole.append(answered(path, fields));
   whole.append(element("p", `${say(language, "statuses")} ${Object.keys(route.responses).join(", ")}`));
   return whole;
@@ -78,8 +79,9 @@ function table(schema) {
 }
 
 /** A request as it is typed into a shell; JSON has another way to write the apostrophe, which would end the text there. */
-function command(path, fields) {
+function command(path, fields, form) {
   const address = new URL(path.slice(1), document.baseURI);
+  if (form) return [`curl ${address}`, ...Object.entries(form).map((field) => `-F ${field.join("=")}`)].join(" ");
   if (!fields) return `curl ${address}`;
   const data = JSON.stringify(fields).replaceAll("'", "\\u0027");
   return `curl ${address} -H 'Content-Type: application/json' \\\n  -d '${data}'`;

@@ -14,6 +14,8 @@ export const korean = {
     "번역에 꼭 들어가야 할 용어. 원문 용어와 번역 용어의 객체이거나, 폼에서처럼 원문 용어, 탭, 번역 용어로 된 줄입니다. headway의 확장 기능입니다.",
   "Also how likely each translation is acceptable. Needs a calibrated model. headway extension.":
     "번역마다 받아들일 만할 확률도 알려 줍니다. 보정된 모델이 필요합니다. headway의 확장 기능입니다.",
+  "Translates a file, and tells where its translation can be fetched for some minutes.": "파일을 번역하고, 번역한 파일을 몇 분 동안 내려받을 주소를 알려 줍니다.",
+  "A text or a document; the end of its name tells its kind.": "글이나 문서. 이름의 끝을 보고 종류를 알아봅니다.",
   "Possible languages of a text, or of a list together, among those of the models, most likely first.":
     "모델의 언어 가운데 글(목록이면 그 전체)이 쓰였을 만한 언어를 확률이 높은 순서로 알려 줍니다.",
   "The computation inside the model while it translates one sentence, as a record.": "모델이 문장 하나를 번역하는 동안의 내부 계산 기록입니다.",

@@ -1,5 +1,6 @@
 // The page of the server: type, and the translation comes as you pause.
 
+import { listenForFiles } from "./files.js";
 import { forget, past, remember } from "./history.js";
 import { showInside } from "./inside.js";
 import { judge, wordElements } from "./judging.js";
@@ -16,6 +17,7 @@ const state = {
   languages: [],
   models: [],
   limit: Infinity,
+  kinds: [],
   delay: 500,
   timer: 0,
   running: null,
@@ -34,13 +36,14 @@ async function start() {
   try {
     const [settings, known] = await Promise.all([get("frontend/settings"), get("languages")]);
     const languages = known.map((one) => ({ ...one, targets: one.targets.filter((code) => code !== one.code) }));
-    Object.assign(state, { languages, models: settings.models, limit: settings.charLimit, delay: settings.frontendTimeout });
+    Object.assign(state, { languages, models: settings.models, limit: settings.charLimit, delay: settings.frontendTimeout, kinds: settings.supportedFilesFormat });
+    $("file").accept = state.kinds.join();
     $("key-form").hidden = !settings.keyRequired;
     const { text = "", from = settings.language.source.code, to = settings.language.target.code } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
     showLanguages(from, to);
     if (text) $("text").value = text; // of a link to the inside
     $("inside").open ||= Boolean(text);
-    showCount();
+    showWords();
     translateSoon();
   } catch {
     showStatus("unreachable", {}, true);
@@ -81,6 +84,11 @@ function listen() {
     $("inside").querySelector("summary").focus({ preventScroll: true });
   });
   $("sentence").addEventListener("change", look);
+  listenForFiles({
+    asked: () => ({ source: $("source").value, target: $("target").value, ...key() }),
+    language: () => state.language,
+    problem: ({ status, message }) => say(state.language, refusalWord(status), { problem: message }),
+  });
   $("page-language").addEventListener("click", () => {
     [state.language] = otherLanguage(state.language);
     choosePageLanguage(state.language);
@@ -223,6 +231,7 @@ function showWords() {
   const [code, name] = otherLanguage(state.language);
   $("page-language").textContent = name;
   $("page-language").lang = code;
+  $("file-kinds").textContent = say(state.language, "fileHint", { kinds: state.kinds.join(" ") });
   showCount();
 }
 

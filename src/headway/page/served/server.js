@@ -14,20 +14,22 @@ export async function get(path) {
   return read(await reach(path));
 }
 
-/** Posts fields as JSON. A server that is busy is asked again after the time that it names; busy() is told. */
+/** Posts fields as JSON, or with a file as a form. A server that is busy is asked again after the time that it names; busy() is told. */
 export async function post(path, fields, { signal, busy = () => {}, tries: most = TRIES } = {}) {
-  const request = {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(fields),
-    signal,
-  };
+  const content = fields.file ? { body: form(fields) } : { headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields) };
+  const request = { method: "POST", ...content, signal };
   for (let tries = 1; ; tries++) {
     const answer = await reach(path, request);
     if (tries === most || ![429, 503].includes(answer.status)) return read(answer);
     busy();
     await pause(1000 * (Number(answer.headers.get("Retry-After")) || 2), signal);
   }
+}
+
+function form(fields) {
+  const made = new FormData();
+  for (const [name, value] of Object.entries(fields)) made.append(name, value);
+  return made;
 }
 
 async function reach(path, request) {

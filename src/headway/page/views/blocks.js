@@ -76,16 +76,20 @@ function embeddingStages(glass, { stack }) {
 
 function positionStages(glass, { stack }) {
   const { record, say } = glass;
-  const { d_model, positions } = record.model.config;
+  const { d_model, positions, norm_embeddings } = record.model.config;
   const rows = rowsOf(glass, stack);
   const shape = times(rows.rowNames.length, d_model);
+  const input = (sum) => (norm_embeddings ? `x = "LayerNorm"(${sum})` : `x = ${sum}`);
   const off = isEdited(glass, "positions_off");
   const sum = (equation) => stage(say, off ? "sumWithout" : "sumOfBoth", { equation, shape }, arrayPicture(glass, `${stack}.input`, rows));
-  if (off) return [stage(say, "positionsOff", { equation: "PE = 0", shape }), sum("x = √d_{model} · e")];
+  if (off) return [stage(say, "positionsOff", { equation: "PE = 0", shape }), sum(input("√d_{model} · e"))];
   const name = `${stack === "encoder" ? "source" : "target"}_positions`;
   const added = glass.get(name);
   const learned = positions === "learned";
-  const waves = 'PE_{pos, 2i} = "sin"(pos / 10000^{2i/d})   PE_{pos, 2i+1} = "cos"(pos / 10000^{2i/d})';
+  const waves =
+    positions === "fairseq"
+      ? 'PE_{pos, i} = "sin"((pos + 2) / 10000^{i/(d/2-1)})   PE_{pos, d/2+i} = "cos"((pos + 2) / 10000^{i/(d/2-1)})'
+      : 'PE_{pos, 2i} = "sin"(pos / 10000^{2i/d})   PE_{pos, 2i+1} = "cos"(pos / 10000^{2i/d})';
   const places = { rowNames: rows.rowNames.map((_, place) => `${place}`), side: rows.side };
   return [
     stage(
@@ -100,8 +104,8 @@ function positionStages(glass, { stack }) {
       { equation: "PE_{p} · PE_{q}", shape: times(rows.rowNames.length, rows.rowNames.length), values: { half: d_model / 2 } },
       added ? later(() => distancePicture(glass, matrixOf(added), 22)) : note(say("noNumbers")),
     ),
-    learned ? null : manyPlaces(glass, d_model),
-    sum("x = √d_{model} · e + PE"),
+    positions === "sinusoidal" ? manyPlaces(glass, d_model) : null,
+    sum(input("√d_{model} · e + PE")),
   ].filter((part) => part);
 }
 

@@ -2,13 +2,13 @@
 
 /** Of one block of a kind, in one layer; a table that two blocks share counts for both. config: of the record's model */
 export function parametersOf(config, stack, kind) {
-  const { d_model, max_length, positions, share_embeddings, output_bias } = config;
+  const { d_model, max_length, positions, norm_embeddings, share_embeddings, output_bias } = config;
   const [side, d_ff] = stack === "encoder" ? ["source", config.d_ff] : ["target", config.decoder_d_ff];
   const vocabulary = config[`${side}_vocab_size`];
   const norm = 2 * d_model;
   const counts = {
     embedding: vocabulary * d_model,
-    positions: positions === "learned" ? max_length * d_model : 0,
+    positions: (positions === "learned" ? max_length * d_model : 0) + (norm_embeddings ? norm : 0),
     attention: 4 * d_model * (d_model + 1),
     feedForward: 2 * d_model * d_ff + d_ff + d_model,
     norm,

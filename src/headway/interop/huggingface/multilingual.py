@@ -1,0 +1,85 @@
+"""The vocabulary of M2M-100, NLLB-200 and mBART-50, in headway's order.
+
+Their ids are fairseq's: <s>, <pad>, </s> and <unk>, then sentencepiece's pieces, the languages, <mask> and spare rows.
+M2M-100 numbers the pieces in vocab.json. A source is the token of its language, the text and </s>; a translation begins
+with the token of its own language.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headway.errors import UserError
+from headway.interop.huggingface.names import SENTENCEPIECE_FILE, VOCABULARY_FILES
+from headway.storage.untrusted import clipped, parse_json, read_json, read_plain
+from headway.text.characters import HALF_PAIR, is_unicode
+from headway.text.sentencepiece_model import renumbered, text_pieces
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import CONTROL_PIECES, language_token
+
+CONTROLS = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+"""fairseq's ids of its control symbols."""
+TOKENIZERS = {"m2m_100": ("M2M100Tokenizer", "NllbTokenizer"), "mbart": ("MBart50Tokenizer",)}
+"""The tokenizer_class of each model_type, without the ending Fast."""
+
+
+def read_vocabulary(
+    folder: Path, hf: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[SubwordTokenizer, list[int]]:
+    """The tokenizer of both sides, and for each of its ids Hugging Face's. options: tokenizer_config.json. Raises
+    UserError."""
+    kind = str(options.get("tokenizer_class", "")).removesuffix("Fast")
+    if kind not in TOKENIZERS[hf["model_type"]]:
+        known = " or ".join(TOKENIZERS[hf["model_type"]])
+        raise UserError(f"{folder}: its tokenizer_class is {clipped(repr(kind))}, headway imports {known}")
+    if options.get("legacy_behaviour"):
+        raise UserError(f"{folder}: legacy_behaviour puts languages after the text; headway has them before it")
+    file = folder / SENTENCEPIECE_FILE
+    if not os.path.lexists(file):
+        raise UserError(f"{file}: is missing; the folder that was downloaded first has it")
+    model = read_plain(file)
+    try:
+        found = text_pieces(model)
+        ids = _numbered(folder, found) if kind == "M2M100Tokenizer" else {piece: 4 + i for i, piece in enumerate(found)}
+        languages = _languages(folder, options, max(ids.values()) + 1)
+        size, numbered = hf["vocab_size"], max(languages.values()) + 1
+        spare = sorted({*range(size)} - {*ids.values(), *languages.values(), *CONTROLS.values()})
+        controls = [CONTROLS[name] for name in ("<pad>", "<unk>", "<s>", "</s>")]
+        symbols = [*CONTROL_PIECES, *map(language_token, languages), *(f"<spare{id_}>" for id_ in spare)]
+        tokenizer = SubwordTokenizer(renumbered(model, symbols, list(ids)))
+    except UserError as error:
+        raise UserError(f"{folder}: its tokenizer can't be imported: {error}") from None
+    if numbered > size:
+        raise UserError(f"{folder}: its tokenizer has {numbered} tokens, but the model has {size}")
+    return tokenizer, [*controls, *languages.values(), *spare, *ids.values()]
+
+
+def _numbered(folder: Path, pieces: list[str]) -> dict[str, int]:
+    """M2M-100's ids of sentencepiece's pieces; those that vocab.json lacks have that of <unk>."""
+    file = folder / VOCABULARY_FILES["source"]
+    ids = parse_json(read_plain(file), file)
+    if not all(type(id_) is int for id_ in ids.values()) or sorted(ids.values()) != list(range(len(ids))):
+        raise UserError(f"{file.name}: its ids are not the numbers from 0 to {len(ids) - 1}")
+    if not is_unicode("".join(ids)):
+        raise UserError(f"{file.name}: {HALF_PAIR}")
+    if any(ids.get(name) != id_ for name, id_ in CONTROLS.items()):
+        raise UserError(f"{file.name}: doesn't begin with {', '.join(CONTROLS)}")
+    return {piece: ids.get(piece, CONTROLS["<unk>"]) for piece in pieces}
+
+
+def _languages(folder: Path, options: Mapping[str, Any], first: int) -> dict[str, int]:
+    """The ids of the languages: those that tokenizer_config.json gives, else they follow the pieces in the order of the
+    file that names them."""
+    added = options.get("added_tokens_decoder")
+    given_ids = {str(one.get("content")): int(id_) for id_, one in added.items()} if isinstance(added, dict) else {}
+    maps = folder / "special_tokens_map.json"
+    more = read_json(maps) if os.path.lexists(maps) else {}
+    for given in (options, more):
+        for name in ("additional_special_tokens", "extra_special_tokens"):
+            tokens = [str(one.get("content") if isinstance(one, dict) else one) for one in given.get(name) or ()]
+            tokens = [token for token in dict.fromkeys(tokens) if token not in ("<mask>", *CONTROLS)]
+            if tokens:
+                ids = {token: given_ids.get(token, first + i) for i, token in enumerate(tokens)}
+                return {token.removeprefix("__").removesuffix("__"): id_ for token, id_ in ids.items()}
+    raise UserError("neither tokenizer_config.json nor special_tokens_map.json names languages")

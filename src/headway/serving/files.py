@@ -1,0 +1,138 @@
+"""Files that are translated as a whole: read within the limits of a server, and kept until they are downloaded."""
+
+import secrets
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from pathlib import PurePath
+from typing import NamedTuple
+
+from headway.documents.kinds import KINDS, kind_of, open_file
+from headway.documents.markup import escape
+from headway.documents.parsing import TextFormat
+from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
+from headway.errors import UserError
+from headway.serving import units
+from headway.serving.pairs import LanguagePair
+from headway.serving.schemas import FileRequest, TranslateRequest, UploadedFile
+from headway.serving.service import AUTO, Service
+from headway.serving.settings import Settings
+
+TEXT = "txt"
+SUPPORTED = [f".{end}" for end in (TEXT, *KINDS) if end != "android"]  # that is known by a whole name
+MOST_UNPACKED = 16
+"""Bytes that an archive may unpack to, for each byte that a request may have."""
+SAMPLE = 5_000
+"""Characters from which the language is detected."""
+KEPT_SECONDS = 600.0
+MOST_KEPT = 64 * 2**20
+"""Bytes of all translated files that are kept. A client may have an eighth of them."""
+
+
+class NamedFile(NamedTuple):
+    """A file to download."""
+
+    name: str
+    data: bytes
+    truncated: int = 0
+    """Its texts in which the translation of a sentence was cut off at the model's length limit."""
+
+
+class _FileOfClient(NamedTuple):
+    file: NamedFile
+    client: str
+    until: float
+
+
+class KeptFiles:
+    """Translated files by unguessable tokens, for ten minutes. When there are too many, the oldest goes first."""
+
+    def __init__(self, most: int = MOST_KEPT, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = most, clock
+        self._kept: dict[str, _FileOfClient] = {}
+
+    def keep(self, file: NamedFile, client: str) -> str:
+        """Keeps a file of a client, and returns its token."""
+        token = secrets.token_urlsafe(24)
+        self._kept[token] = _FileOfClient(file, client, self._clock() + KEPT_SECONDS)
+        self._forget([one for one, kept in self._kept.items() if kept.client == client], self._most // 8)
+        self._forget(list(self._kept), self._most)
+        return token
+
+    def _forget(self, tokens: Sequence[str], most: int) -> None:
+        """Forgets what is too old of these, and the oldest while they have more bytes; never the last."""
+        size = sum(len(self._kept[one].file.data) for one in tokens)
+        for one in tokens[:-1]:
+            if size > most or self._kept[one].until < self._clock():
+                size -= len(self._kept.pop(one).file.data)
+
+    def get(self, token: str) -> NamedFile | None:
+        kept = self._kept.get(token)
+        return None if kept is None or kept.until < self._clock() else kept.file
+
+
+async def translated_file(
+    service: Service, wanted: FileRequest, client: str, charge: Callable[[int], None]
+) -> NamedFile:
+    """The translation of a file. charge: takes the units of the request. Raises UserError, HTTPException."""
+    settings, file = service.settings, wanted.file
+    source = next(iter(service.pairs.sources(wanted.target)), "") if wanted.source.lower() == AUTO else wanted.source
+    opened = await service.files.call(client, _opened, file, Languages(source, wanted.target), settings)
+    sample = _sample(opened.segments)
+    fields = {"q": sample, "source": wanted.source, "target": wanted.target, "format": "html"}
+    asked = TranslateRequest.model_validate(fields)
+    [pair], _ = await service.choose(asked, [sample], client)
+    if pair is not None and pair.source != source:
+        opened = await service.files.call(client, _opened, file, Languages(pair.source, pair.target), settings)
+    requests: dict[TextFormat, TranslateRequest] = {
+        name: asked.model_copy(update={"format": name}) for name in ("text", "html")
+    }
+    texts: dict[TextFormat, list[tuple[str, LanguagePair | None]]] = {
+        name: [(one.text, pair) for one in opened.segments if one.format == name] for name in requests
+    }
+    charge(sum(units.of_translation(requests[name], some) for name, some in texts.items()))
+    found = {name: iter(await service.translate(requests[name], some, client)) for name, some in texts.items()}
+    answers = [next(found[one.format]) for one in opened.segments]
+    data = await service.files.call(client, opened.written, [one.texts[0] for one in answers])
+    path = PurePath(file.name)
+    name = f"{path.stem}.{wanted.target}{path.suffix}"
+    return NamedFile(name, data, sum(one.truncated for one in answers))
+
+
+def _opened(file: UploadedFile, languages: Languages, settings: Settings) -> OpenedFile:
+    """Raises UserError for a file that can't be read, or has more text than a request may have."""
+    kind, most = kind_of(file.name), settings.max_characters * settings.max_texts
+    if kind is None and PurePath(file.name).suffix.lower() != f".{TEXT}":
+        raise UserError(f"file: {file.name} is of no kind that is translated: {', '.join(SUPPORTED)}")
+    if not file.data:
+        raise UserError(f"file: {file.name} is empty")
+    if zipfile.is_zipfile(BytesIO(file.data)):
+        with zipfile.ZipFile(BytesIO(file.data)) as archive:
+            unpacked = sum(one.file_size for one in archive.infolist())
+        if unpacked > MOST_UNPACKED * settings.max_body:
+            limit = MOST_UNPACKED * settings.max_body
+            raise UserError(f"file: {file.name} has {unpacked:,} bytes when unpacked, the limit is {limit:,}")
+    opened = _as_text(file) if kind is None else open_file(kind, file.data, languages, file.name)
+    if (size := sum(len(one.text) for one in opened.segments)) > most:
+        raise UserError(f"file: {file.name} has {size:,} characters to translate, the limit is {most:,}")
+    return opened
+
+
+def _as_text(file: UploadedFile) -> OpenedFile:
+    try:
+        found = decode_text(file.data)
+    except UserError as error:
+        raise UserError(f"{file.name}: {error}") from None
+    return OpenedFile([Segment(found.text)], lambda translations: found.encoded(translations[0]))
+
+
+def _sample(segments: Sequence[Segment]) -> str:
+    """The beginning of the file as HTML."""
+    taken, size = [], 0
+    for one in segments:
+        taken.append(one.text if one.format == "html" else escape(one.text))
+        size += len(taken[-1])
+        if size > SAMPLE:
+            break
+    return "\n".join(taken)[: 4 * SAMPLE] or " "

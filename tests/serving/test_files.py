@@ -1,0 +1,131 @@
+"""Files that are translated, as LibreTranslate's clients send and fetch them."""
+
+import zipfile
+from io import BytesIO
+
+import pytest
+
+from headway.serving.files import KEPT_SECONDS, KeptFiles, NamedFile
+from tests.serving.conftest import CopyingTranslator, at
+
+FILM = "1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Ein Hund läuft.</i>\r\n"
+
+
+def send(server, data, name="film.srt", options=None, **fields):
+    fields = {"source": "de", "target": "en", **fields}
+    return server.post("/translate_file", data=fields, files={"file": (name, data)}, **(options or {}))
+
+
+def fetch(server, answer):
+    assert answer.status_code == 200, answer.text
+    address = answer.json()["translatedFileUrl"]
+    assert address.startswith("http://localhost/download_file/")
+    return server.get(address.removeprefix("http://localhost"))
+
+
+def packed(content):
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("content.xml", content)
+    return made.getvalue()
+
+
+def test_a_file_is_translated_and_fetched(serve):
+    server = serve(CopyingTranslator(change=str.upper))
+    found = fetch(server, send(server, FILM.encode(), "mein film.srt"))
+    assert found.content.decode() == FILM.replace("Ein Hund läuft", "EIN HUND LÄUFT")
+    assert found.headers["content-disposition"] == "attachment; filename*=UTF-8''mein%20film.en.srt"
+    assert found.headers["content-type"] == "application/octet-stream", "a page among the files isn't shown"
+    settings = server.get("/frontend/settings").json()
+    assert settings["filesTranslation"]
+    assert {".txt", ".html", ".srt"} <= set(settings["supportedFilesFormat"])
+
+
+def test_plain_text_keeps_its_lines_and_encoding(serve):
+    server = serve(CopyingTranslator(change=str.upper))
+    text = "Ein Hund.\r\n\r\n  Zwei & drei."
+    found = fetch(server, send(server, text.encode("utf-16"), "a.TXT", source="auto"))
+    assert found.content.decode("utf-16") == text.upper()
+
+
+def test_a_file_in_the_target_language_stays(serve):
+    server = serve(CopyingTranslator(change=str.upper))
+    assert fetch(server, send(server, FILM.encode(), source="en")).content.decode() == FILM
+
+
+def test_names_lead_nowhere(serve):
+    server = serve()
+    for name in ("../../etc/a.srt", "C:\\x\\a.srt", "a\u202e.srt", "x" * 999 + "/a.srt"):
+        found = fetch(server, send(server, FILM.encode(), name))
+        assert found.headers["content-disposition"] == "attachment; filename*=UTF-8''a.en.srt"
+    for path in ("/download_file/x.srt", "/download_file/", "/download_file/..%2f..%2fetc", "/download_file/%00"):
+        assert server.get(path).status_code == 404
+
+
+def test_what_was_cut_off_is_counted(serve):
+    translator = CopyingTranslator()
+    translator.stopped = "max_length"
+    assert send(serve(translator), FILM.encode()).json()["truncated"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("a.exe", b"MZ", "file: a.exe is of no kind that is translated: .txt, "),
+        ("a.pdf", b"%PDF", "a.pdf: .pdf is not translated; convert it first: pdftotext"),
+        ("a.srt", b"none", "a.srt: has no times such as"),
+        ("a.txt", b"\n\xff", "a.txt: line 2 is not UTF-8"),
+        ("a.srt", packed("0" * 17_000_000), "file: a.srt has 17,000,000 bytes when unpacked, the limit is 16,000,000"),
+        ("a.txt", b"Ein Hund. " * 17_000, "file: a.txt has 170,000 characters to translate, the limit is 160,000"),
+        ("a.txt", b"Ein.\n" * 3000, "more than 2,000 sentences"),
+        ("a.txt", b"", "a.txt is empty"),
+    ],
+)
+def test_what_is_refused(serve, name, data, says):
+    answer = send(serve(), data, name)
+    assert answer.status_code == 400
+    assert says in answer.json()["error"]
+
+
+def test_a_request_without_one_file(serve):
+    server, fields = serve(), {"source": "de", "target": "en"}
+    no_file = "file: must be one file of a multipart form"
+    assert server.post("/translate_file", json={**fields, "file": "text"}).json() == {"error": no_file}
+    assert server.post("/translate_file", data={**fields, "file": "text"}).json() == {"error": no_file}
+    assert "file: " in server.post("/translate_file", files={"source": (None, "de")}).json()["error"]
+    two = [("file", ("a.txt", b"a")), ("file", ("b.txt", b"b"))]
+    assert server.post("/translate_file", data=fields, files=two).status_code == 400
+    assert server.post("/translate", data=fields, files={"q": ("a.txt", b"a")}).status_code == 400
+
+
+def test_a_file_needs_a_key_and_counts_by_its_text(serve):
+    server = serve(api_keys={"secret": ((60, 30),)})
+    assert send(server, FILM.encode()).status_code == 403
+    assert send(server, FILM.encode(), api_key="secret").status_code == 200
+    refused = send(server, b"Ein Hund. " * 900, "a.txt", api_key="secret")
+    assert refused.status_code == 400
+    assert "units, the limit is 30 a minute" in refused.json()["error"]
+
+
+def test_files_are_forgotten():
+    time = [0.0]
+    kept = KeptFiles(most=800, clock=lambda: time[0])
+    first, second = (kept.keep(NamedFile("a", b"x" * 60), "one") for _ in range(2))
+    assert kept.get(first) is None, "a client has an eighth"
+    assert kept.get(second) is not None
+    others = [kept.keep(NamedFile("a", b"x" * 99), str(number)) for number in range(8)]
+    assert kept.get(second) is None, "all have 800 bytes"
+    assert all(kept.get(one) for one in others)
+    time[0] = KEPT_SECONDS + 1
+    assert kept.get(others[-1]) is None
+    large = kept.keep(NamedFile("a", b"x" * 999), "x")
+    assert kept.get(large) is not None, "the latest can always be fetched"
+
+
+def test_clients_wait_for_their_own_files(serve):
+    """Two requests of a client at a time; the others are told to come again."""
+    server = serve()
+    options = {"data": {"source": "de", "target": "en"}, "files": {"file": ("a.srt", FILM.encode())}}
+    many = [("POST", "/translate_file", {**options, **at(1)})] * 6
+    statuses = {one.status_code for one in server.ask(*many, ("POST", "/translate_file", {**options, **at(2)}))}
+    assert statuses <= {200, 429}
