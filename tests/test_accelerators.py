@@ -42,7 +42,7 @@ from headway.training.optim import orthogonalized
 from headway.translator import Translator
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
-from tests.pretend_device import Kind, PretendTensor
+from tests.pretend_device import Kind, PretendTensor, Products
 from tests.properties.models import EOS, random_model
 from tests.serving.conftest import Server
 from tests.translator.test_confidence import calibrated
@@ -279,6 +279,15 @@ def test_translations_on_the_second_card(pretend_device, stored):
         assert [one.text for one in found] == [one.text for one in expected], name
     assert there.score(TEXTS, TEXTS) == pytest.approx(here.score(TEXTS, TEXTS), abs=1e-4)
     assert there.inspect(TEXT, cases="usual", analyses=ANALYSES, order=True).to_page()
+
+
+@pytest.mark.parametrize(("bf16", "dtype"), [([0], torch.bfloat16), ([], torch.float16)])
+def test_all_products_of_a_search_are_in_the_precision(pretend_device, stored, bf16, dtype):
+    pretend_device("cuda", bf16=bf16)
+    door = Translator(stored, device="auto")
+    with Products() as products:
+        door.translate(TEXTS, beam_size=3)
+    assert products.dtypes == {dtype}
 
 
 @pytest.mark.parametrize(("bf16", "told"), [([], 1), ([0], 0)])

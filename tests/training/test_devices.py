@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 import torch
-from tests.pretend_device import PretendTensor
+from tests.pretend_device import PretendTensor, Products
 from tests.training.test_loop import StopAfter, begin, finish, log, losses, recipe, run
 from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixture
 from tests.training.test_stages import document
@@ -76,6 +76,18 @@ def test_a_step_makes_one_copy_of_each_batch_and_no_wait(files, tmp_path, preten
     assert PretendTensor.copies == sum(len(step) for step in plan[1:4])
     read_steps(opened, taken, None, Reporter(quiet=True))
     assert PretendTensor.waits == {"tolist": 1}
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+@pytest.mark.parametrize(("precision", "dtype"), [("auto", torch.bfloat16), ("fp32", torch.float32)])
+def test_all_products_of_a_step_are_in_the_precision(files, tmp_path, pretend_device, optimizer, precision, dtype):
+    """So with `auto` there are none that TF32 would speed up; with fp32 TF32 stays off."""
+    pretend_device("cuda")
+    opened = begin(recipe(files, device="cuda", precision=precision, optimizer=optimizer), tmp_path / "run")
+    with Products() as products:
+        take_step(opened, opened.train.plan.beginning()[0][0])
+    assert products.dtypes == {dtype}
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_a_run_reads_several_steps_at_once(files, tmp_path, pretend_device, monkeypatch):
