@@ -308,7 +308,9 @@ def imported(tmp_path) -> Path:
     return tmp_path / "model"
 
 
-@pytest.mark.parametrize("export", [export_huggingface, export_onnx, export_web, export_argos], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "export", [export_huggingface, export_onnx, export_web, export_argos], ids=lambda one: one.__name__
+)
 def test_exports_without_languages_on_both_sides_are_refused(export, imported, tmp_path):
     with pytest.raises(UserError):
         export(load_model(imported), tmp_path / "out")
