@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -50,6 +51,8 @@ class PretendTensor(Tensor):
     is_cpu = False
     waits: ClassVar[Counter[str]] = Counter()
     """Calls that wait for the device, by name; `to` is a copy to the CPU."""
+    current = 0
+    """Number of the current device, which a name without a number means."""
     copies = 0
     """Tensors that were copied to the device."""
 
@@ -92,7 +95,13 @@ def pretended(tensor: Tensor) -> Tensor:
 
 
 def is_pretended(device: Any) -> bool:
-    return device is not None and torch.device(device).type == PretendTensor.device.type
+    """Raises RuntimeError for another card of the kind: nothing of a test belongs there."""
+    if device is None or (asked := torch.device(device)).type != PretendTensor.device.type:
+        return False
+    number = PretendTensor.current if asked.index is None else asked.index
+    if number != PretendTensor.device.index:
+        raise RuntimeError(f"a tensor for {asked.type}:{number} in a test of {PretendTensor.device}")
+    return True
 
 
 def _is_on_cpu(value: Any) -> bool:
@@ -143,12 +152,30 @@ def _on_cpu_instead(call: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-@pytest.fixture
-def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Kind], torch.device]:
-    """Call it first, with the kind of the device that the test pretends to have; `device: auto` finds it then."""
+def _set_device(device: Any) -> None:
+    if (number := torch.device(device).index) is None:
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    PretendTensor.current = number
 
-    def install(kind: Kind) -> torch.device:
-        monkeypatch.setattr(PretendTensor, "device", torch.device(kind, 0))
+
+@contextmanager
+def _as_current(device: Any) -> Iterator[None]:
+    before = PretendTensor.current
+    if torch.device(device).index is not None:
+        _set_device(device)
+    yield
+    PretendTensor.current = before
+
+
+@pytest.fixture
+def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[..., torch.device]:
+    """Call it first, with the kind of the device that the test pretends to have; `device: auto` finds it then. A
+    number: of the card, beside which there are those before it, which must not be used, and know bf16 in hardware only
+    where `bf16` has their numbers."""
+
+    def install(kind: Kind, number: int = 0, bf16: Sequence[int] = (0,)) -> torch.device:
+        monkeypatch.setattr(PretendTensor, "device", torch.device(kind, number))
+        monkeypatch.setattr(PretendTensor, "current", 0)
         monkeypatch.setattr(Tensor, "to", _to)
         monkeypatch.setattr(Tensor, "pin_memory", lambda tensor: tensor)
         for make in _device_constructors():
@@ -156,14 +183,25 @@ def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Kind], torch.de
         for name in ("autocast", "is_autocast_enabled", "get_autocast_dtype"):
             monkeypatch.setattr(torch, name, _on_cpu_instead(getattr(torch, name)))
         monkeypatch.setattr(torch.cuda, "is_available", lambda: kind == "cuda")
-        monkeypatch.setattr(torch.cuda, "device_count", lambda: int(kind == "cuda"))
-        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: (number + 1) * (kind == "cuda"))
+        monkeypatch.setattr(torch.cuda, "set_device", _set_device)
+        monkeypatch.setattr(torch.cuda, "device", _as_current)
+        monkeypatch.setattr(
+            torch.cuda,
+            "is_bf16_supported",
+            lambda including_emulation=True: including_emulation or PretendTensor.current in bf16,
+        )
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: kind == "mps")
-        own = torch.Generator()  # its state can be taken and put back; what is drawn comes from the CPU's
-        monkeypatch.setattr(getattr(torch, kind), "get_rng_state", lambda *_: own.get_state())
-        monkeypatch.setattr(getattr(torch, kind), "set_rng_state", lambda state, *_: own.set_state(state))
+        own = [torch.Generator() for _ in range(number + 1)]  # states that can be taken; the CPU's draws
+
+        def own_state(state: Tensor | None = None) -> Tensor:
+            generator = own[PretendTensor.current]
+            return generator.get_state() if state is None else generator.set_state(state).get_state()
+
+        monkeypatch.setattr(getattr(torch, kind), "get_rng_state", own_state)
+        monkeypatch.setattr(getattr(torch, kind), "set_rng_state", own_state)
         # A module's parameters keep their identity when it moves, as they do on real devices.
         monkeypatch.setattr(torch.__future__, "_swap_module_params_on_conversion", True)
-        return torch.device(kind)
+        return torch.device(kind, number) if number else torch.device(kind)
 
     return install

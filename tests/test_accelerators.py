@@ -246,10 +246,38 @@ def test_the_demo_on_apples_gpu(pretend_device, tmp_path, monkeypatch, capsys):
     assert 'id="model"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_translations_on_the_second_card(pretend_device, stored):
+    """Which lacks bf16, unlike the first."""
+    device = pretend_device("cuda", 1, bf16=[0])
+    here = Translator(copy.deepcopy(stored), device="cpu", precision="fp16")
+    there = Translator(stored, device=str(device))
+    assert there.engines.precision == "fp16"
+    assert {one.device for one in (*there.model.parameters(), *there.model.buffers())} == {device}
+    for name, options in SEARCHES.items():
+        found, expected = (door.translate(TEXTS, **options) for door in (there, here))
+        assert [one.text for one in found] == [one.text for one in expected], name
+    assert there.score(TEXTS, TEXTS) == pytest.approx(here.score(TEXTS, TEXTS), abs=1e-4)
+    assert there.inspect(TEXT, cases="usual", analyses=ANALYSES, order=True).to_page()
+
+
+@pytest.mark.parametrize(("bf16", "told"), [([], 1), ([0], 0)])
+def test_a_card_that_emulates_bf16_is_told(pretend_device, stored, caplog, bf16, told):
+    """Once, however many texts follow."""
+    pretend_device("cuda", bf16=bf16)
+    door = Translator(stored, device="cuda", precision="bf16")
+    for _ in range(2):
+        door.translate(TEXTS, beam_size=1)
+    assert caplog.text.count("emulates bf16 slowly; use precision auto, which is fp16 here") == told
+
+
 def test_ctranslate2_takes_what_a_card_has(pretend_device, stored, monkeypatch):
     pretend_device("cuda")
     for known, expected in (({"bfloat16", "float16"}, "bf16"), ({"float16", "int8"}, "fp16"), ({"int8"}, "fp32")):
-        monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 1)
-        monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda _, known=known: known)
+        monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 2)
+        monkeypatch.setattr(
+            ctranslate2,
+            "get_supported_compute_types",
+            lambda _, number, known=known: known if number == 1 else {"int8"},
+        )
         monkeypatch.setattr(ctranslate2_searcher, "CTranslate2Searcher", lambda *given: given)
-        assert Engines(stored, "cuda:0", "auto", "ctranslate2").precision == expected
+        assert Engines(stored, "cuda:1", "auto", "ctranslate2").precision == expected

@@ -122,6 +122,11 @@ def keep_few_matrix_kernels() -> None:
         os.environ.setdefault(name, "128")
 
 
+def emulates_bf16(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether a CUDA device would compute products of this type by emulating bf16, which is slow."""
+    return str(dtype) == "torch.bfloat16" and device.type == "cuda" and not has_fast_bf16(device)
+
+
 def _may_have_accelerator() -> bool:
     if sys.platform == "linux":
         return any(Path(driver).exists() for driver in DRIVERS)
@@ -148,7 +153,8 @@ def has_fast_bf16(device: torch.device) -> bool:
     import torch
 
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        with torch.cuda.device(device):  # torch tells of the current device
+            return torch.cuda.is_bf16_supported(including_emulation=False)
     if device.type == "cpu":
         capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
         return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))

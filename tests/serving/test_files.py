@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from headway.serving.files import KEPT_SECONDS, KeptFiles, TranslatedFile
+from headway.serving.files import KEPT_SECONDS, KeptFiles, NamedFile
 from tests.serving.conftest import CopyingTranslator, at
 
 FILM = "1\r\n00:00:01,000 --> 00:00:02,500\r\n<i>Ein Hund läuft.</i>\r\n"
@@ -115,15 +115,15 @@ def test_a_file_needs_a_key_and_counts_by_its_text(serve):
 def test_files_are_forgotten():
     time = [0.0]
     kept = KeptFiles(most=800, clock=lambda: time[0])
-    first, second = (kept.keep(TranslatedFile("a", b"x" * 60), "one") for _ in range(2))
+    first, second = (kept.keep(NamedFile("a", b"x" * 60), "one") for _ in range(2))
     assert kept.get(first) is None, "a client has an eighth"
     assert kept.get(second) is not None
-    others = [kept.keep(TranslatedFile("a", b"x" * 99), str(number)) for number in range(8)]
+    others = [kept.keep(NamedFile("a", b"x" * 99), str(number)) for number in range(8)]
     assert kept.get(second) is None, "all have 800 bytes"
     assert all(kept.get(one) for one in others)
     time[0] = KEPT_SECONDS + 1
     assert kept.get(others[-1]) is None
-    large = kept.keep(TranslatedFile("a", b"x" * 999), "x")
+    large = kept.keep(NamedFile("a", b"x" * 999), "x")
     assert kept.get(large) is not None, "the latest can always be fetched"
 
 

@@ -11,6 +11,7 @@ from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixtur
 from headway.errors import UserError
 from headway.storage.steps import step_folders
 from headway.training import loop
+from headway.training.checkpoint import random_states
 from headway.training.loop import read_steps, run_loop, take_step
 from headway.training.processes import Interrupted, StopRequests
 from headway.training.reporter import Reporter
@@ -106,11 +107,24 @@ def test_a_number_that_is_not_finite_is_told_with_its_step(files, tmp_path, pret
     assert [path.name for path in step_folders(tmp_path / "run" / "checkpoints")] == ["step-00000005"]
 
 
+def test_a_run_on_the_second_card_uses_nothing_of_the_first(files, tmp_path, pretend_device):
+    """Neither its generator of random numbers, which a checkpoint would take, nor what it can compute."""
+    device = pretend_device("cuda", 1, bf16=[0])
+    first, second = (torch.Generator().manual_seed(seed).get_state() for seed in (5, 6))
+    for number, state in enumerate((first, second)):
+        with torch.cuda.device(f"cuda:{number}"):
+            torch.cuda.set_rng_state(state)
+    opened = begin(recipe(files, device=str(device), precision="auto", max_steps=4, save_every=2), tmp_path / "run")
+    assert opened.dtype == torch.float16
+    finish(opened)
+    assert torch.equal(random_states()["cuda"], second)
+    assert {one.device for one in opened.model.parameters()} == {device}
+
+
 @pytest.mark.parametrize(("precision", "dtype"), [("auto", "float16"), ("bf16", "bfloat16"), ("fp32", "float32")])
-def test_a_card_without_bf16(files, tmp_path, pretend_device, monkeypatch, capfd, precision, dtype):
+def test_a_card_without_bf16(files, tmp_path, pretend_device, capfd, precision, dtype):
     """`auto` is fp16, and bf16 is warned of."""
-    pretend_device("cuda")
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation)
+    pretend_device("cuda", bf16=())
     opened = begin(recipe(files, device="cuda", precision=precision), tmp_path / "run")
     told = " ".join(capfd.readouterr().err.split())
     assert f"parameters, cuda, {dtype}" in told

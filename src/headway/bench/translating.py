@@ -95,7 +95,7 @@ def make_hugging_face(
 ) -> Translate:
     """`generate` of transformers."""
     device = torch.device(device_of)
-    net = HuggingFaceMarian(config).model
+    net: Any = HuggingFaceMarian(config).model
     net.final_logits_bias[0, EOS_ID] = NEVER
     net.to(device, translating_dtype(precision, device)).eval()
 
@@ -153,7 +153,9 @@ def bench_translating(recipe: Recipe, precision: TranslatingPrecision = "auto") 
     random = np.random.default_rng(1)
     sources = random.integers(len(CONTROL_PIECES), size, (MOST, TOKENS)).tolist()
     of_all = config, str(device), precision
-    made = {"headway, engine torch": (make_headway, (*of_all, sources))}
+    made: dict[str, tuple[Callable[..., Translate], tuple[Any, ...]]] = {
+        "headway, engine torch": (make_headway, (*of_all, sources))
+    }
     if device.type in ("cpu", "cuda") and importlib.util.find_spec("ctranslate2"):
         compute_type = "int8" if device.type == "cpu" else "float16"
         made[f"CTranslate2 {compute_type}"] = make_ctranslate2, (config, str(device), compute_type, sources)

@@ -37,8 +37,9 @@ def can_compute(precision: str, device: str) -> bool:
     """Whether CTranslate2 computes in one of COMPUTE_TYPES on this device here."""
     import ctranslate2
 
-    found = device == "cpu" or (device == "cuda" and ctranslate2.get_cuda_device_count() > 0)
-    return found and COMPUTE_TYPES[precision] in ctranslate2.get_supported_compute_types(device)
+    kind, _, number = device.partition(":")
+    found = kind == "cpu" or (kind == "cuda" and ctranslate2.get_cuda_device_count() > int(number or 0))
+    return found and COMPUTE_TYPES[precision] in ctranslate2.get_supported_compute_types(kind, int(number or 0))
 
 
 class CTranslate2Searcher:
@@ -59,7 +60,7 @@ class CTranslate2Searcher:
         kind, _, index = device.partition(":")
         if kind not in ("cpu", "cuda"):
             raise UserError(f"engine ctranslate2 doesn't run on {kind}; use --device cpu")
-        if not can_compute(precision, kind):
+        if not can_compute(precision, device):
             raise UserError(f"engine ctranslate2 can't compute in {precision} on this {kind}")
         self._workers = threads if kind == "cpu" else 1
         with exported(model, ctranslate2.__version__) as folder:

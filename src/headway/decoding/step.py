@@ -73,7 +73,8 @@ class DecoderStep:
             keys.append(both[:, :, 0].transpose(1, 2).contiguous().transpose(2, 3))
             values.append(both[:, :, 1].permute(0, 2, 3, 1).contiguous().transpose(2, 3))
         cache = memory.new_empty(sentences, len(self._layers), 2, GROWTH, d_model)
-        added = torch.zeros_like(memory_mask, dtype=self._memory_dtype).masked_fill(~memory_mask, -1e9)
+        lowest = torch.finfo(self._memory_dtype).min
+        added = torch.zeros_like(memory_mask, dtype=self._memory_dtype).masked_fill(~memory_mask, lowest)
         return DecoderState(keys, values, added, cache)
 
     def __call__(self, state: DecoderState, tokens: Tensor) -> Tensor:

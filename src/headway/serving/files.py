@@ -32,7 +32,7 @@ MOST_KEPT = 64 * 2**20
 """Bytes of all translated files that are kept. A client may have an eighth of them."""
 
 
-class TranslatedFile(NamedTuple):
+class NamedFile(NamedTuple):
     """A file to download."""
 
     name: str
@@ -41,8 +41,8 @@ class TranslatedFile(NamedTuple):
     """Its texts in which the translation of a sentence was cut off at the model's length limit."""
 
 
-class _Kept(NamedTuple):
-    file: TranslatedFile
+class _FileOfClient(NamedTuple):
+    file: NamedFile
     client: str
     until: float
 
@@ -52,12 +52,12 @@ class KeptFiles:
 
     def __init__(self, most: int = MOST_KEPT, clock: Callable[[], float] = time.monotonic) -> None:
         self._most, self._clock = most, clock
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _FileOfClient] = {}
 
-    def keep(self, file: TranslatedFile, client: str) -> str:
+    def keep(self, file: NamedFile, client: str) -> str:
         """Keeps a file of a client, and returns its token."""
         token = secrets.token_urlsafe(24)
-        self._kept[token] = _Kept(file, client, self._clock() + KEPT_SECONDS)
+        self._kept[token] = _FileOfClient(file, client, self._clock() + KEPT_SECONDS)
         self._forget([one for one, kept in self._kept.items() if kept.client == client], self._most // 8)
         self._forget(list(self._kept), self._most)
         return token
@@ -69,14 +69,14 @@ class KeptFiles:
             if size > most or self._kept[one].until < self._clock():
                 size -= len(self._kept.pop(one).file.data)
 
-    def get(self, token: str) -> TranslatedFile | None:
+    def get(self, token: str) -> NamedFile | None:
         kept = self._kept.get(token)
         return None if kept is None or kept.until < self._clock() else kept.file
 
 
 async def translated_file(
     service: Service, wanted: FileRequest, client: str, charge: Callable[[int], None]
-) -> TranslatedFile:
+) -> NamedFile:
     """The translation of a file. charge: takes the units of the request. Raises UserError, HTTPException."""
     settings, file = service.settings, wanted.file
     charge(units.of_file(file.data) - 1)  # a request has paid one already
@@ -100,7 +100,7 @@ async def translated_file(
     data = await service.files.call(client, opened.written, [one.texts[0] for one in answers])
     path = PurePath(file.name)
     name = f"{path.stem}.{wanted.target}{path.suffix}"
-    return TranslatedFile(name, data, sum(one.truncated for one in answers))
+    return NamedFile(name, data, sum(one.truncated for one in answers))
 
 
 def _opened(file: UploadedFile, languages: Languages, settings: Settings) -> OpenedFile:

@@ -11,7 +11,7 @@ from torch.amp.grad_scaler import GradScaler
 
 from headway.data.prepare import Notice, Show, prepare, tell_changes
 from headway.data.prepared import PreparedData, read_prepared_for
-from headway.devices import has_fast_bf16, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
+from headway.devices import emulates_bf16, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
@@ -54,8 +54,7 @@ def start(
     options = recipe.training
     device = torch.device(pick_device(options.device))
     dtype = training_dtype(options.precision, device)
-    keep_large_allocations(device)
-    keep_matrix_kernels(device)
+    _prepare_process(device)
     with ranks.lead_first():
         checkpoint = open_run(folder, notice) if ranks.leads else last_checkpoint(folder / "checkpoints", notice)
         identity = folder.stat()
@@ -77,7 +76,7 @@ def start(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
-    if dtype == torch.bfloat16 and device.type == "cuda" and not has_fast_bf16(device):
+    if emulates_bf16(device, dtype):
         notice(
             "warning: this device has no bf16 and emulates it slowly; use training.precision: auto, which is fp16 here"
         )
@@ -105,6 +104,13 @@ def start(
             f"(training.warmup_steps={options.warmup_steps})"
         )
     return run
+
+
+def _prepare_process(device: torch.device) -> None:
+    if device.index is not None:  # such as cuda:1
+        torch.cuda.set_device(device)  # a checkpoint takes the generator of the current device
+    keep_large_allocations(device)
+    keep_matrix_kernels(device)
 
 
 def _data(

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, get_args
 
 from headway.decoding import Searcher
 from headway.decoding.options import ABILITIES
-from headway.devices import EngineName, TranslatingPrecision, keep_large_allocations, need_torch, translating_dtype
+from headway.devices import (
+    EngineName,
+    TranslatingPrecision,
+    emulates_bf16,
+    keep_large_allocations,
+    need_torch,
+    translating_dtype,
+)
 from headway.errors import UserError
 from headway.storage import ModelDirectory
 from headway.threads import current_threads
@@ -151,8 +158,7 @@ class Engines:
         from headway.decoding.ctranslate2_searcher import can_compute
 
         if self._device != "cpu":
-            kind = self._device.partition(":")[0]
-            return next((one for one in ("bf16", "fp16") if can_compute(one, kind)), "fp32")
+            return next((one for one in ("bf16", "fp16") if can_compute(one, self._device)), "fp32")
         int8 = self._model.int8
         return "int8" if int8 and int8.accepted and can_compute("int8", self._device) else "fp32"
 
@@ -181,6 +187,10 @@ class Engines:
         keep_large_allocations(device)
         only_ctranslate2 = self._precision == "int8" and self.name != "torch"
         dtype = translating_dtype("auto" if only_ctranslate2 else self._precision, device)
+        if emulates_bf16(device, dtype):
+            logging.getLogger(__name__).warning(
+                "headway: this device emulates bf16 slowly; use precision auto, which is fp16 here"
+            )
         models = [one.model for one in (stored, *map(self._on_device, self._ensemble))]
         engines = [TorchEngine(model, stored.target_tokenizer.never_generated, dtype) for model in models]
         return TorchSearcher(
