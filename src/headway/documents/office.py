@@ -197,8 +197,9 @@ class MixedParagraph:
         for piece in pieces:
             parent = opened[-1]
             if isinstance(piece, str):
-                if len(parent):
-                    parent[-1].tail = (parent[-1].tail or "") + piece
+                last = next(parent.iterchildren(reversed=True), None)  # `len` would count them all
+                if last is not None:
+                    last.tail = (last.tail or "") + piece
                 else:
                     parent.text = (parent.text or "") + piece
             elif piece.place == "end":
@@ -262,16 +263,28 @@ def _open_paragraphs(
     return OpenedFile([one.text.segment for one in paragraphs], written)
 
 
+def _filled(root: etree._Element, *names: str) -> list[etree._Element]:
+    """The elements of these names that aren't empty."""
+    return [one for one in root.iter(*names) if len(one) or one.text]
+
+
+def _is_computed(paragraph: etree._Element) -> bool:
+    """Whether it shows the number, the date or the formula of a cell."""
+    cell = paragraph.getparent()
+    values = {} if cell is None else {etree.QName(name).localname: value for name, value in cell.items()}
+    return "formula" in values or values.get("value-type", "string") != "string"
+
+
 def open_docx(data: bytes, _: Languages) -> OpenedFile:
     """Word: the text, headers, footers, notes and comments."""
     parts = r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
-    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, [*root.iter("{*}p")]))
+    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, _filled(root, "{*}p")))
 
 
 def open_pptx(data: bytes, _: Languages) -> OpenedFile:
     """PowerPoint: slides with their diagrams and notes."""
     parts = r"ppt/(slides|notesSlides|diagrams)/[^/]*\.xml"
-    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, [*root.iter("{*}p")]))
+    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, _filled(root, "{*}p")))
 
 
 def open_xlsx(data: bytes, _: Languages) -> OpenedFile:
@@ -280,7 +293,7 @@ def open_xlsx(data: bytes, _: Languages) -> OpenedFile:
     headings = {one.get("name") for part in tables.values() for one in parse_xml(part).iter("{*}tableColumn")}
 
     def cells(root: etree._Element) -> list[_Paragraph]:
-        found = [*root.iter("{*}si", "{*}is")]
+        found = _filled(root, "{*}si", "{*}is")
         return [_Paragraph(one) for one in found if "".join(one.itertext()) not in headings]
 
     return _open_paragraphs(data, r"xl/(sharedStrings|worksheets/[^/]*)\.xml", cells)
@@ -291,6 +304,6 @@ def open_odf(data: bytes, _: Languages) -> OpenedFile:
 
     def paragraphs(root: etree._Element) -> list[MixedParagraph]:
         unformatted = _unformatted_styles(root)
-        return [MixedParagraph(one, unformatted) for one in [*root.iter("{*}p", "{*}h")]]
+        return [MixedParagraph(one, unformatted) for one in _filled(root, "{*}p", "{*}h") if not _is_computed(one)]
 
     return _open_paragraphs(data, r"(content|styles)\.xml", paragraphs)
