@@ -203,6 +203,21 @@ def test_open_documents():
     ) in made
 
 
+def test_numbers_and_formulas_of_an_open_spreadsheet_stay():
+    def cell(text, attributes):
+        return f"<table:table-cell {attributes}><text:p>{text}</text:p></table:table-cell>"
+
+    cells = (
+        cell("Ein Hund", 'office:value-type="string"')
+        + cell("4,5 kg", 'office:value-type="float" office:value="4.5"')
+        + cell("Ein Hund", 'office:value-type="string" table:formula="of:=[.A1]"')
+        + cell("", "")
+    )
+    names = f'xmlns:office="{OFFICE}" xmlns:text="{TEXT}" xmlns:table="table"'
+    data = archive(content__xml=f"<office:document {names}>{cells}</office:document>")
+    assert texts_of("ods", data) == ["Ein Hund"]
+
+
 def test_files_of_an_archive_keep_their_order_and_packing():
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as written:

@@ -118,6 +118,14 @@ def test_mail():
     assert (made["Subject"], made["From"]) == ("GRÜSSE", "a@b.c")
     parts = [part.get_content().strip() for part in made.walk() if not part.is_multipart()]
     assert parts == ["LIEBER HUND,\n\nGRÜNE WIESE.", "<p>LIEBER <b>HUND</b></p>", "Anlage"]
+    hostile = {
+        b"Content-Type: multipart/mixed; boundary=x\n\n" + b"--x\n\na\n" * 2000: "has more than 1,000 parts",
+        b"To: " + b"a <a@b.c>, " * 9000 + b"\n\nx": "has more than 65,536 bytes in its headers",
+        b"content-type: a/b;" + b"\n x=y;" * 20_000 + b"\n\nx": "has more than 65,536 bytes in its headers",
+    }
+    for data, message in hostile.items():
+        with pytest.raises(UserError, match=f"^file: {message}$"):
+            texts_of("eml", data)
     signed = b"Content-Type: multipart/signed; boundary=x\n\n--x--\n"
     with pytest.raises(UserError, match=r"^file: is signed or encrypted, which a translation can't be$"):
         texts_of("eml", signed)

@@ -76,6 +76,7 @@ def test_what_was_cut_off_is_counted(serve):
         ("a.srt", b"none", "a.srt: has no times such as"),
         ("a.txt", b"\n\xff", "a.txt: line 2 is not UTF-8"),
         ("a.srt", packed("0" * 17_000_000), "file: a.srt has 17,000,000 bytes when unpacked, the limit is 16,000,000"),
+        ("a.odt", packed("0" * 2_000_000), "file: a.odt has 2,000,000 bytes in its pages, the limit is 1,600,000"),
         ("a.txt", b"Ein Hund. " * 17_000, "file: a.txt has 170,000 characters to translate, the limit is 160,000"),
         ("a.txt", b"Ein.\n" * 3000, "more than 2,000 sentences"),
         ("a.txt", b"", "a.txt is empty"),
@@ -101,6 +102,10 @@ def test_a_request_without_one_file(serve):
 def test_a_file_needs_a_key_and_counts_by_its_text(serve):
     server = serve(api_keys={"secret": ((60, 30),)})
     assert send(server, FILM.encode()).status_code == 403
+    refused = send(server, b"1" * 900_000, "a.srt", api_key="secret")
+    assert "a.srt: has no times" in refused.json()["error"], "reading took 18 units"
+    assert send(server, b"1" * 900_000, "a.srt", api_key="secret").status_code == 429
+    server = serve(api_keys={"secret": ((60, 30),)})
     assert send(server, FILM.encode(), api_key="secret").status_code == 200
     refused = send(server, b"Ein Hund. " * 900, "a.txt", api_key="secret")
     assert refused.status_code == 400

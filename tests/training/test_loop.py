@@ -215,7 +215,7 @@ def test_a_decay_goes_on_where_it_was(files, tmp_path):
 def test_a_run_with_noise_goes_on_as_if_nothing_had_been(files, tmp_path, stop_after):
     """Through three epochs, each with ids of its own."""
     wanted = recipe(files, tokens_per_batch=600)
-    noise = NoiseSection(share=0.5, versions=3)
+    noise = NoiseSection(share=0.5)
     wanted = wanted.model_copy(update={"data": wanted.data.model_copy(update={"noise": noise})})
     wanted = wanted.model_copy(update={"tokenizer": TokenizerSection(kind="bpe", vocab_size=300)})
     whole = run(wanted, tmp_path / "whole")

@@ -232,8 +232,9 @@ class MixedParagraph:
         for piece in pieces:
             parent = opened[-1]
             if isinstance(piece, str):
-                if len(parent):
-                    parent[-1].tail = (parent[-1].tail or "") + piece
+                last = next(parent.iterchildren(reversed=True), None)  # `len` would count them all
+                if last is not None:
+                    last.tail = (last.tail or "") + piece
                 else:
                     parent.text = (parent.text or "") + piece
             elif piece.place == "end":
@@ -297,16 +298,28 @@ def _open_paragraphs(
     return OpenedFile([one.text.segment for one in paragraphs], written)
 
 
+def _filled(root: etree._Element, *names: str) -> list[etree._Element]:
+    """The elements of these names that aren't empty."""
+    return [one for one in root.iter(*names) if len(one) or one.text]
+
+
+def _is_computed(paragraph: etree._Element) -> bool:
+    """Whether it shows the number, the date or the formula of a cell."""
+    cell = paragraph.getparent()
+    values = {} if cell is None else {etree.QName(name).localname: value for name, value in cell.items()}
+    return "formula" in values or values.get("value-type", "string") != "string"
+
+
 def open_docx(data: bytes, _: Languages) -> OpenedFile:
     """Word: the text, headers, footers, notes, comments, charts and diagrams."""
     parts = r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments|charts/chart\d+|diagrams/\w+)\.xml"
-    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, [*root.iter("{*}p")]))
+    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, _filled(root, "{*}p")))
 
 
 def open_pptx(data: bytes, _: Languages) -> OpenedFile:
     """PowerPoint: slides with their charts, diagrams and notes."""
     parts = r"ppt/(slides|notesSlides|charts|diagrams)/[^/]*\.xml"
-    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, [*root.iter("{*}p")]))
+    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, _filled(root, "{*}p")))
 
 
 def open_xlsx(data: bytes, _: Languages) -> OpenedFile:
@@ -316,11 +329,8 @@ def open_xlsx(data: bytes, _: Languages) -> OpenedFile:
     headings = {one.get("name") for part in tables.values() for one in parse_xml(part).iter("{*}tableColumn")}
 
     def cells(root: etree._Element) -> list[_Paragraph]:
-        found = [*root.iter("{*}si", "{*}is", "{*}text")]
-        found = [one for one in found if "".join(one.itertext()) not in headings]
-        return [
-            _Paragraph(one) for one in [*found, *root.iter("{http://schemas.openxmlformats.org/drawingml/2006/main}p")]
-        ]
+        found = _filled(root, "{*}si", "{*}is", "{*}text", "{*}p")
+        return [_Paragraph(one) for one in found if "".join(one.itertext()) not in headings]
 
     return _open_paragraphs(
         data, r"xl/(sharedStrings|comments(/comment)?\d*|(worksheets|drawings|charts)/[^/]*)\.xml", cells
@@ -332,6 +342,6 @@ def open_odf(data: bytes, _: Languages) -> OpenedFile:
 
     def paragraphs(root: etree._Element) -> list[MixedParagraph]:
         unformatted = _unformatted_styles(root)
-        return [MixedParagraph(one, unformatted) for one in [*root.iter("{*}p", "{*}h")]]
+        return [MixedParagraph(one, unformatted) for one in _filled(root, "{*}p", "{*}h") if not _is_computed(one)]
 
     return _open_paragraphs(data, r"(content|styles)\.xml", paragraphs)

@@ -118,7 +118,7 @@ def _add_files(app: FastAPI, service: Service, clients: Clients) -> None:
         async with admitted(request, schemas.FileRequest, clients) as (wanted, client):
             if service.is_full:
                 raise QueueFullError
-            made = await translated_file(service, wanted, client.name, partial(clients.charge, client, paid=1))
+            made = await translated_file(service, wanted, client.name, partial(clients.charge, client))
         token = kept.keep(made, client.name)
         answer: dict[str, Any] = {"translatedFileUrl": f"{request.base_url}download_file/{token}.{quote(made.name)}"}
         return JSONResponse({**answer, "truncated": made.truncated} if made.truncated else answer)

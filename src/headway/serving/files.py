@@ -1,5 +1,6 @@
 """Files that are translated as a whole: read within the limits of a server, and kept until they are downloaded."""
 
+import re
 import secrets
 import time
 import zipfile
@@ -21,8 +22,9 @@ from headway.serving.settings import Settings
 
 TEXT = "txt"
 SUPPORTED = [f".{end}" for end in (TEXT, *KINDS) if end != "android"]  # that is known by a whole name
-MOST_UNPACKED = 16
-"""Bytes that an archive may unpack to, for each byte that a request may have."""
+MOST_UNPACKED, MOST_MARKUP = 16, 10
+"""Bytes that an archive may unpack to for each byte of a request's body, and bytes of its pages for each character."""
+_PAGE = re.compile(r".*\.(xml|x?html?|ncx|opf)", re.IGNORECASE | re.DOTALL)
 SAMPLE = 5_000
 """Characters from which the language is detected."""
 KEPT_SECONDS = 600.0
@@ -77,6 +79,7 @@ async def translated_file(
 ) -> NamedFile:
     """The translation of a file. charge: takes the units of the request. Raises UserError, HTTPException."""
     settings, file = service.settings, wanted.file
+    charge(units.of_file(file.data) - 1)  # a request has paid one already
     source = next(iter(service.pairs.sources(wanted.target)), "") if wanted.source.lower() == AUTO else wanted.source
     opened = await service.files.call(client, _opened, file, Languages(source, wanted.target), settings)
     sample = _sample(opened.segments)
@@ -91,7 +94,7 @@ async def translated_file(
     texts: dict[TextFormat, list[tuple[str, LanguagePair | None]]] = {
         name: [(one.text, pair) for one in opened.segments if one.format == name] for name in requests
     }
-    charge(sum(units.of_translation(requests[name], some) for name, some in texts.items()))
+    charge(sum(units.of_translation(requests[name], some) for name, some in texts.items() if some))
     found = {name: iter(await service.translate(requests[name], some, client)) for name, some in texts.items()}
     answers = [next(found[one.format]) for one in opened.segments]
     data = await service.files.call(client, opened.written, [one.texts[0] for one in answers])
@@ -109,10 +112,13 @@ def _opened(file: UploadedFile, languages: Languages, settings: Settings) -> Ope
         raise UserError(f"file: {file.name} is empty")
     if zipfile.is_zipfile(BytesIO(file.data)):
         with zipfile.ZipFile(BytesIO(file.data)) as archive:
-            unpacked = sum(one.file_size for one in archive.infolist())
-        if unpacked > MOST_UNPACKED * settings.max_body:
-            limit = MOST_UNPACKED * settings.max_body
-            raise UserError(f"file: {file.name} has {unpacked:,} bytes when unpacked, the limit is {limit:,}")
+            every = archive.infolist()
+        for of_what, some, limit in (
+            ("when unpacked", every, MOST_UNPACKED * settings.max_body),
+            ("in its pages", (one for one in every if _PAGE.fullmatch(one.filename)), MOST_MARKUP * most),
+        ):
+            if (unpacked := sum(one.file_size for one in some)) > limit:
+                raise UserError(f"file: {file.name} has {unpacked:,} bytes {of_what}, the limit is {limit:,}")
     opened = _as_text(file) if kind is None else open_file(kind, file.data, languages, file.name)
     if (size := sum(len(one.text) for one in opened.segments)) > most:
         raise UserError(f"file: {file.name} has {size:,} characters to translate, the limit is {most:,}")

@@ -10,6 +10,7 @@ from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM
 
 UNIT = 1000  # characters of a text, as often as hypotheses are kept of it, that count as one
 END = 20  # characters that the end of a line or a sentence, or a tag, counts as besides its own
+FILE = 50_000  # bytes of a file to read that count as one
 DETECTED, ALIGNED = 10_000, 200  # characters to detect, or to align, that count as one
 ORDER = 4  # a record, each other translation in it and each other analysis count as one
 ANALYSES = {"faithfulness": 4, "head_importance": 16}
@@ -26,6 +27,11 @@ def of_translation(wanted: TranslateRequest, texts: Iterable[tuple[str, Language
         if pair is not None
     )
     return _units(sum(works), UNIT)
+
+
+def of_file(data: bytes) -> int:
+    """For reading a file; its text is charged as that of a request."""
+    return _units(len(data), FILE)
 
 
 def of_detection(texts: Iterable[str]) -> int:

@@ -75,8 +75,14 @@ def load_named_weights(model: Transformer, weights: Mapping[str, Tensor], origin
     parameters = dict(model.named_parameters())
     found, expected = ({name: kind_of(one) for name, one in tensors.items()} for tensors in (weights, parameters))
     check_kinds(found, expected, origin)
+    check_finite(weights, origin)
     with torch.no_grad():
         for name, parameter in parameters.items():
-            if not torch.isfinite(weights[name]).all():
-                raise UserError(f"{origin}: weight {name!r} holds values that are not finite")
             parameter.copy_(weights[name])
+
+
+def check_finite(weights: Mapping[str, Tensor], origin: str) -> None:
+    """Raises UserError, with the `origin`, for a weight that holds NaN or infinity."""
+    for name, weight in weights.items():
+        if not torch.isfinite(weight.sum()) and not torch.isfinite(weight).all():  # without a copy where all are
+            raise UserError(f"{origin}: weight {name!r} holds values that are not finite")

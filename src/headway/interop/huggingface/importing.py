@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import load_file
+from safetensors import safe_open
 from torch import Tensor
 
 from headway.decoding.options import SearchOptions, names_in
@@ -19,8 +20,10 @@ from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.model.positions import sinusoidal_table
 from headway.model.shapes import weight_shapes
-from headway.storage import StoredModel, save_model
-from headway.storage.stored_model import load_named_weights
+from headway.storage import StoredModel
+from headway.storage.model_directory import write_model
+from headway.storage.model_info import ModelInfo
+from headway.storage.stored_model import check_finite, load_named_weights
 from headway.storage.tensors import TensorKind, read_header
 from headway.storage.untrusted import clipped, parse_json, read_json, read_plain
 from headway.text.characters import HALF_PAIR, is_unicode
@@ -38,6 +41,20 @@ _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s
 
 def read_huggingface(folder: Path) -> StoredModel:
     """The model in a Hugging Face directory, Marian's or an export of headway's, trusted or not. Raises UserError."""
+    info, config, weights = _read(folder)
+    model = Transformer(config)
+    load_named_weights(model, weights, str(folder / names.WEIGHTS_FILE))
+    return StoredModel(model=model.eval(), **{one.name: getattr(info, one.name) for one in fields(ModelInfo)})
+
+
+def import_huggingface(folder: Path, output: Path) -> None:
+    """Writes a Hugging Face directory as a model directory, in little more memory than its weights take. Raises
+    UserError."""
+    info, config, weights = _read(folder)
+    write_model(output, info, config, {name: weight.numpy() for name, weight in weights.items()})
+
+
+def _read(folder: Path) -> tuple[ModelInfo, ModelConfig, dict[str, Tensor]]:
     hf = _read_config(folder)
     options = _read_optional(folder / names.TOKENIZER_FILE)
     source, target = _read_sides(folder, hf, options)
@@ -49,9 +66,9 @@ def read_huggingface(folder: Path) -> StoredModel:
         )
     kinds = read_header(weights_file)
     config = _model_config(hf, source, target, BIAS in kinds or bool(target.invented), folder)
-    weights = _read_weights(weights_file, kinds, config, hf)
-    model = Transformer(config)
-    load_named_weights(model, _renamed_weights(model, weights, source, target), str(weights_file))
+    rows = {SHARED: target.rows, SOURCE: source.rows, TARGET: target.rows, OUTPUT: target.rows}
+    weights = _renamed_weights(config, _read_weights(weights_file, kinds, config, hf, rows), target)
+    check_finite(weights, str(weights_file))
     if source.tokenizer.many_sources:
         languages = [source.tokenizer.target_tags[0], "mul"]
         if (own := str(options.get("src_lang"))) in source.tokenizer.target_tags:
@@ -62,8 +79,7 @@ def read_huggingface(folder: Path) -> StoredModel:
     text = read_plain(card).decode("utf-8", errors="replace") if os.path.lexists(card) else "It came without one.\n"
     title = f"# Translation from {languages[0]} to {languages[1]}"
     origin = "Imported by headway from a Hugging Face directory, whose card follows."
-    return StoredModel(
-        model=model.eval(),
+    info = ModelInfo(
         source_tokenizer=source.tokenizer,
         target_tokenizer=target.tokenizer,
         source_language=languages[0],
@@ -71,11 +87,7 @@ def read_huggingface(folder: Path) -> StoredModel:
         decoding=_decoding_options({**hf, **_read_optional(folder / names.GENERATION_FILE)}, config),
         card=f"{title}\n\n{origin}\n\n{text}",
     )
-
-
-def import_huggingface(folder: Path, output: Path) -> None:
-    """Writes a Hugging Face directory as a model directory. Raises UserError."""
-    save_model(output, read_huggingface(folder))
+    return info, config, weights
 
 
 class _Side(NamedTuple):
@@ -210,9 +222,14 @@ def _model_config(hf: Mapping[str, Any], source: _Side, target: _Side, output_bi
 
 
 def _read_weights(
-    file: Path, found: Mapping[str, TensorKind], config: ModelConfig, hf: Mapping[str, Any]
+    file: Path,
+    found: Mapping[str, TensorKind],
+    config: ModelConfig,
+    hf: Mapping[str, Any],
+    rows: Mapping[str, list[int]],
 ) -> dict[str, Tensor]:
-    """The weights by Hugging Face's names, in fp32. A shared matrix has all of its names, in the file at least one."""
+    """The weights by Hugging Face's names, in fp32. A shared matrix has all of its names, in the file at least one.
+    rows: of the matrices of embeddings, for each of headway's ids."""
     known = weight_shapes(config)
     shapes = {name: known[own] for own, (name, _) in names.weight_names(config).items() if own in known}
     if config.positions == "learned":
@@ -231,7 +248,11 @@ def _read_weights(
             raise UserError(f"{file}: {name} is {clipped(str(kind))}, the config wants {shapes[name]}")
     if lacking := shapes.keys() - optional.keys() - found.keys():
         raise UserError(f"{file}: lacks {min(lacking)} (one of {len(lacking)})")
-    weights = {name: weight.float() for name, weight in load_file(file).items()}
+    weights: dict[str, Tensor] = {}
+    with safe_open(file, framework="pt", backend="pread") as opened:  # a mapped file would stay in memory, too
+        for name in sorted(found, key=rows.keys().__contains__, reverse=True):  # while little else is in memory
+            weight = opened.get_tensor(name).float()
+            weights[name] = weight[rows[name]] if name in rows else weight
     for name in weights.keys() & set(POSITIONS) & optional.keys():
         sinusoids = sinusoidal_table(config.max_length, config.d_model)[:, names.sines_first(config.d_model)]
         if not torch.allclose(weights[name], sinusoids, rtol=0, atol=SINUSOID_TOLERANCE):
@@ -246,22 +267,19 @@ def _read_weights(
     return weights
 
 
-def _renamed_weights(
-    model: Transformer, hf_weights: Mapping[str, Tensor], source: _Side, target: _Side
-) -> dict[str, Tensor]:
-    """The weights by headway's names, with rows and channels in headway's order."""
-    order = names.sines_first(model.config.d_model).argsort()
-    rows = {SOURCE: source.rows, TARGET: target.rows, OUTPUT: target.rows}
-    weights = {**hf_weights, **{name: hf_weights[name][ids] for name, ids in rows.items()}}
-    if model.config.positions == "learned":
+def _renamed_weights(config: ModelConfig, hf_weights: Mapping[str, Tensor], target: _Side) -> dict[str, Tensor]:
+    """The weights by headway's names, each once, with channels in headway's order."""
+    order = names.sines_first(config.d_model).argsort()
+    weights = dict(hf_weights)
+    if config.positions == "learned":
         weights |= {name: hf_weights[name][names.LEARNED_OFFSET :] for name in POSITIONS}
-    if model.output.bias is not None:
+    if config.output_bias:
         weights[BIAS] = hf_weights[BIAS][0][target.rows] if BIAS in hf_weights else torch.zeros(len(target.rows))
         weights[BIAS][target.invented] = IMPOSSIBLE
-    found = names.weight_names(model.config)
+    found = names.weight_names(config)
     return {
-        own: weights[name] if residual is None else weights[name].index_select(residual, order)
-        for own, (name, residual) in ((own, found[own]) for own, _ in model.named_parameters())
+        own: (weights[name] if residual is None else weights[name].index_select(residual, order)).contiguous()
+        for own, (name, residual) in ((own, found[own]) for own in weight_shapes(config))
     }
 
 
