@@ -9,6 +9,7 @@ as ever. Calls from Python are checked, in any thread, but for those within a ba
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.utils._device import _device_constructors
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_any, tree_map_only
 
 Kind = Literal["cuda", "mps"]
@@ -85,6 +87,19 @@ class PretendTensor(Tensor):
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() first.")
 
     __array__ = numpy
+
+
+class Products(TorchDispatchMode):
+    """Notes the types of all matrix products within its block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dtypes: set[torch.dtype] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if re.search("mm|attention", func.__name__) and not args[0].is_meta:
+            self.dtypes.add(args[0].dtype)
+        return func(*args, **(kwargs or {}))
 
 
 def pretended(tensor: Tensor) -> Tensor:

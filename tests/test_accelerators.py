@@ -17,6 +17,7 @@ import torch
 from headway.cli import demo
 from headway.corpora import dates
 from headway.decoding import Sampling, ctranslate2_searcher, faithful
+from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import Analyses, Request
 from headway.insight.analyses.contrast import AskContrast, contrast
@@ -31,15 +32,17 @@ from headway.insight.analyses.reading import Reading, erasures, hidden_without
 from headway.insight.editing import prefix_logits
 from headway.insight.recording import recording_copy
 from headway.interop import onnx
+from headway.interop.huggingface import export_huggingface
 from headway.model import ModelConfig, Transformer
 from headway.page import ShownRecord
+from headway.page.export import export_web
 from headway.recipe import reading as recipes
-from headway.storage import StoredModel
+from headway.storage import StoredModel, save_model
 from headway.training.optim import orthogonalized
 from headway.translator import Translator
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
-from tests.pretend_device import Kind, PretendTensor
+from tests.pretend_device import Kind, PretendTensor, Products
 from tests.properties.models import EOS, random_model
 from tests.serving.conftest import Server
 from tests.translator.test_confidence import calibrated
@@ -214,6 +217,24 @@ def test_graphs_for_onnx_are_traced_on_the_cpu(pretend_device, stored, tmp_path,
     assert {parameter.device.type for parameter in stored.model.parameters()} == {"cuda"}
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("export", [export_ctranslate2, export_huggingface, export_web, save_model])
+def test_what_is_written_of_a_model_on_a_device_is_what_is_written_of_the_cpu(
+    pretend_device, stored, tmp_path, monkeypatch, export, kind
+):
+    monkeypatch.setattr(faithful, "LENGTHS", (3,))
+    stored = replace(stored, source_language="de", target_language="en")
+    there = copy.deepcopy(stored)
+    there.model.to(pretend_device(kind))
+    written = []
+    for number, one in enumerate((stored, there)):
+        export(*((tmp_path / str(number), one) if export is save_model else (one, tmp_path / str(number))))
+        files = sorted(file for file in (tmp_path / str(number)).rglob("*") if file.is_file())
+        written.append({file.relative_to(tmp_path / str(number)): file.read_bytes() for file in files})
+    assert written[0] == written[1]
+    assert len(written[0]) > 2
+
+
 def test_muon_on_apples_gpu_asks_for_nothing_deprecated(pretend_device):
     device, matrices = pretend_device("mps"), torch.randn(2, 3, 4)
     found = orthogonalized(matrices.to(device), torch.float32)
@@ -258,6 +279,15 @@ def test_translations_on_the_second_card(pretend_device, stored):
         assert [one.text for one in found] == [one.text for one in expected], name
     assert there.score(TEXTS, TEXTS) == pytest.approx(here.score(TEXTS, TEXTS), abs=1e-4)
     assert there.inspect(TEXT, cases="usual", analyses=ANALYSES, order=True).to_page()
+
+
+@pytest.mark.parametrize(("bf16", "dtype"), [([0], torch.bfloat16), ([], torch.float16)])
+def test_all_products_of_a_search_are_in_the_precision(pretend_device, stored, bf16, dtype):
+    pretend_device("cuda", bf16=bf16)
+    door = Translator(stored, device="auto")
+    with Products() as products:
+        door.translate(TEXTS, beam_size=3)
+    assert products.dtypes == {dtype}
 
 
 @pytest.mark.parametrize(("bf16", "told"), [([], 1), ([0], 0)])

@@ -55,7 +55,8 @@ def test_the_ratio_is_of_the_longer_side_and_short_ones_have_none():
 
 
 def test_copies_are_the_same_text_white_space_around_it_aside():
-    assert dropped([(" a b", "a b "), ("a b", "a  b"), ("A", "a")], copies=True) == {(" a b", "a b "): "copies"}
+    pairs = [(" ant bee", "ant bee "), ("ant bee", "ant  bee"), ("Ant", "ant")]
+    assert dropped(pairs, copies=True) == {pairs[0]: "copies"}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,12 @@ MARKUP = '<a target="_top" href="text/swriter/main.html">{}</a>'
         ("Print LibreOffice Impress version", "LibreOffice Impress 버전", False),
         ("NetworkManager runs", "NetworkManager가 동작합니다", False),
         ("Configuration (*.cfg)", "구성 (*.cfg)", False),
-        ("LibreOffice", "LibreOffice", True),
+        ("LibreOffice", "LibreOffice", False),
+        ("Print", "Print", True),
+        ("THREE STEPS", "THREE STEPS", True),
+        ("See =SUM(A1)", "See =SUM(A1)", True),
+        (MARKUP.format("WORKDAY"), MARKUP.format("WORKDAY"), False),
+        ("HTTP", "HTML", True),
         ("Read https://example.org/some/page first", "https://example.org/some/page 먼저", False),
         ("at %(position)s", "위치 %(position)s", False),
         ("%(position)s", "%(position)s", False),
@@ -118,6 +124,31 @@ MARKUP = '<a target="_top" href="text/swriter/main.html">{}</a>'
 def test_letters_of_markup_and_of_names_are_not_judged(source, target, is_dropped):
     assert bool(dropped([(source, target)], ("en", "ko"), script=True)) == is_dropped
     assert bool(dropped([(target, source)], ("ko", "en"), script=True)) == is_dropped
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=SUM(A1;B2)",
+        "GetBaseName",
+        "com.sun.star.Name",
+        "GMT-12",
+        "ISPMT",
+        "user_home",
+        "%1 kHz",
+        "2,000",
+        '<img alt="a b">',
+    ],
+)
+def test_a_copy_that_has_nothing_to_translate_is_kept(text):
+    assert dropped([(text, text), (f" {text}", text)], ("en", "ko"), copies=True, script=True) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["Merge cells", "Key", "mkv", "see =SUM(A1)", "Grün", "собака", "犬", "하늘", "KITE OF KAWELO"]
+)
+def test_a_copy_of_words_is_dropped(text):
+    assert dropped([(text, text)], ("en", "de"), copies=True) == {(text, text): "copies"}
 
 
 def test_every_language_of_babel_has_a_script_and_others_are_told():
@@ -148,6 +179,7 @@ def test_a_language_is_told_by_lingua():
     english = "The dog runs across the large meadow and looks for his ball."
     dutch = "De hond rent over de grote weide en zoekt naar zijn bal."
     pairs = [(german, english), (english, english), (german, german), (dutch, english)]
+    assert dropped([("Use Count", "Use Count"), ("Weight", "Braid")], ("de", "de"), language=0.1) == {}, "too short"
     for codes in (("de", "en"), ("de_AT", "eng"), ("deu", "EN-us")):
         assert dropped(pairs, codes, language=0.1).keys() == set(pairs[1:])
     with pytest.raises(UserError, match="lingua doesn't know the language 'xx'"):

@@ -4,17 +4,23 @@ import shutil
 
 import pytest
 import torch
-from tests.pretend_device import PretendTensor
+from tests.pretend_device import PretendTensor, Products
 from tests.training.test_loop import StopAfter, begin, finish, log, losses, recipe, run
 from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixture
+from tests.training.test_stages import document
+from tests.training.test_stages import files as stage_files  # a fixture
 
 from headway.errors import UserError
+from headway.recipe.reading import make_recipe
+from headway.storage import load_model
 from headway.storage.steps import step_folders
-from headway.training import loop
+from headway.training import finishing, loop
 from headway.training.checkpoint import random_states
-from headway.training.loop import read_steps, run_loop, take_step
+from headway.training.loop import read_steps, run_loop, take_step, train
 from headway.training.processes import Interrupted, StopRequests
 from headway.training.reporter import Reporter
+
+__all__ = ["files", "stage_files"]
 
 WAYS = [
     {"ema_decay": 0.9},
@@ -70,6 +76,18 @@ def test_a_step_makes_one_copy_of_each_batch_and_no_wait(files, tmp_path, preten
     assert PretendTensor.copies == sum(len(step) for step in plan[1:4])
     read_steps(opened, taken, None, Reporter(quiet=True))
     assert PretendTensor.waits == {"tolist": 1}
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+@pytest.mark.parametrize(("precision", "dtype"), [("auto", torch.bfloat16), ("fp32", torch.float32)])
+def test_all_products_of_a_step_are_in_the_precision(files, tmp_path, pretend_device, optimizer, precision, dtype):
+    """So with `auto` there are none that TF32 would speed up; with fp32 TF32 stays off."""
+    pretend_device("cuda")
+    opened = begin(recipe(files, device="cuda", precision=precision, optimizer=optimizer), tmp_path / "run")
+    with Products() as products:
+        take_step(opened, opened.train.plan.beginning()[0][0])
+    assert products.dtypes == {dtype}
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_a_run_reads_several_steps_at_once(files, tmp_path, pretend_device, monkeypatch):
@@ -151,3 +169,18 @@ def test_fp16_leaves_out_steps_whose_gradients_are_too_large(files, tmp_path, mo
     monkeypatch.setattr(loop, "MOST_SKIPPED", 5)
     with pytest.raises(UserError, match=r"step 22, .* a gradient is not finite"):
         run_loop(again, StopRequests(), Reporter(quiet=True))
+
+
+@pytest.mark.parametrize(("kind", "precision"), [("mps", "fp32"), ("cuda", "fp16")])
+def test_stages_on_a_device(stage_files, tmp_path, pretend_device, monkeypatch, capfd, kind, precision):
+    """Both directions, minimum risk, a student of its teacher's translations, and the end of the run; the card has no
+    bf16."""
+    pretend_device(kind, bf16=())
+    monkeypatch.setattr(finishing, "FEWEST", 4)
+    given = document(stage_files)
+    given["training"] |= {"device": "auto", "precision": "auto", "finish": True}
+    train(make_recipe(given), tmp_path / "run", Reporter())
+    told = " ".join(capfd.readouterr().err.split())
+    names = {"fp32": "float32", "fp16": "float16"}
+    assert told.count(f"parameters, {kind}, {names[precision]}") == 4
+    assert f"(torch, {precision}, threads" in load_model(tmp_path / "run").card

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from headway.data.corpus import Pair
-from headway.data.filters import HeldOut, Test, either, is_copy, other_script, outside, uneven, words
+from headway.data.filters import HeldOut, Test, either, is_untranslated, other_script, outside, uneven, words
 from headway.text.characters import has_invisible, is_blank
 from headway.text.detection import script_of_character
 
@@ -82,7 +82,7 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
     tests: list[tuple[str, str, Test]] = [
         ("long", f"more than {LONG_WORDS} words on a side", outside((0, LONG_WORDS), words)),
         ("ratio", f"lengths differ {LONG_RATIO:.0f} times more than usual; perhaps not a translation", odd_ratio),
-        ("copied", "source and target are the same text", is_copy),
+        ("copied", "source and target are the same text", is_untranslated),
         ("source script", f"source not mainly in {source.script}", other_source),
         ("target script", f"target not mainly in {target.script}", lambda text, other: other_target(other, text)),
         ("not UTF-8", "bytes that aren't UTF-8: training refuses the file; convert it, as with iconv", bad_bytes),

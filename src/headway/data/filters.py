@@ -21,8 +21,13 @@ Test = Callable[[str, str], bool]
 _LATIN = r"a-zA-Z\u00c0-\u024f"
 _WORDS = re.compile(rf"[{_LATIN}]+|[^\W\d_{_LATIN}]+")
 """Runs of letters; particles of other scripts follow Latin names without a space."""
+_ALONE = re.compile(rf"(?<![^\s\"'(\[,;|-])[{_LATIN}]{{2,}}(?![^\s\"')\],;:!?.\u2026|-])(?![.:]\w)")
+"""Latin words between white space and punctuation, which parts of names and of code aren't."""
+_PHRASE = re.compile(rf"\b[{_LATIN}]{{3,}} [{_LATIN}]{{2,}}\b")
 SHORT_CHARACTERS = 20
 """Sides that aren't longer have no meaningful ratio."""
+LEAST_JUDGED = 30
+"""Letters of a text whose language lingua tells well enough; most shorter texts that it rejects are good."""
 _SCRIPTS = {"Kore": "HANGUL", "Jpan": "CJK", "Hans": "CJK", "Hant": "CJK", "Beng": "BENGALI", "Orya": "ORIYA"}
 """The names by `script_of` that differ from the English names. It counts kana as CJK."""
 
@@ -52,7 +57,7 @@ def filter_tests(filters: FiltersSection, languages: tuple[str, str], held_out: 
         sources, targets = held_out.sources, held_out.targets
         tests.append(("overlap", lambda one, other: one.strip() in sources or other.strip() in targets))
     if filters.copies:
-        tests.append(("copies", is_copy))
+        tests.append(("copies", is_untranslated))
     if filters.characters is not None:
         tests.append(("characters", outside(filters.characters, lambda text: len(text.strip()))))
     if filters.words is not None:
@@ -86,6 +91,19 @@ def is_copy(source: str, target: str) -> bool:
     return source.strip() == target.strip()
 
 
+def is_untranslated(source: str, target: str) -> bool:
+    """Whether both are the same text, and it has words to translate."""
+    return is_copy(source, target) and has_words_to_translate(_without_protected(source))
+
+
+def has_words_to_translate(text: str) -> bool:
+    """Whether a text has letters that aren't Latin, two words one after the other, or a word in small letters, perhaps
+    with a capital first. Code and acronyms have none: `=SUM(A1)`, `GetBaseName`, `GMT-12`, `ISPMT`."""
+    if script_of(text) not in ("LATIN", "") or _PHRASE.search(text):
+        return True
+    return any(word in (word.lower(), word.capitalize()) for word in _ALONE.findall(text))
+
+
 def outside(bounds: tuple[int, int], size: Callable[[str], int]) -> Test:
     """Finds pairs with a side whose size is less than the first bound or more than the second."""
     return lambda *sides: not all(bounds[0] <= size(side) <= bounds[1] for side in sides)
@@ -109,21 +127,25 @@ def either(of_source: Callable[[str], object], of_target: Callable[[str], object
 def other_script(expected: str) -> Test:
     """Finds texts, the first of two sides, whose letters are mostly of another script, by the names of `script_of`. If
     they are, it looks again, without markup, placeholders and addresses, and without words that the other side has,
-    such as names, unless the text has no others."""
+    such as names. A text of such words alone is found if it `has_words_to_translate`."""
 
     def test(text: str, other: str) -> bool:
         if script_of(text) in (expected, ""):
             return False
-        plain = " ".join(one for one in split_protected(text) if isinstance(one, str))
+        plain = _without_protected(text)
         shared = set(_WORDS.findall(other.lower()))
         own = " ".join(word for word in _WORDS.findall(plain) if word.lower() not in shared)
-        return (script_of(own) or script_of(plain)) not in (expected, "")
+        return (script_of(own) or (has_words_to_translate(plain) and script_of(plain))) not in (expected, "", False)
 
     return test
 
 
+def _without_protected(text: str) -> str:
+    return " ".join(one for one in split_protected(text) if isinstance(one, str))
+
+
 def _other_language(language: str, least: float) -> Callable[[str], bool]:
-    """Finds texts that lingua doesn't assign to the language, among the languages of the same script."""
+    """Finds texts of `LEAST_JUDGED` letters that lingua doesn't assign to the language, among those of its script."""
     try:
         from lingua import Language
     except ImportError:
@@ -134,4 +156,9 @@ def _other_language(language: str, least: float) -> Callable[[str], bool]:
     codes = sorted(one.iso_code_639_1.name.lower() for one in Language.all())
     script = script_name(language)
     detector = lingua_detector((language, *(code for code in codes if script_name(code) == script)), fast=True)
-    return lambda text: detector.compute_language_confidence(text, own) < least
+
+    def test(text: str) -> bool:
+        is_long = sum(map(str.isalpha, text)) >= LEAST_JUDGED
+        return is_long and detector.compute_language_confidence(text, own) < least
+
+    return test

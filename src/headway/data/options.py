@@ -155,13 +155,13 @@ class FiltersSection(Section):
     """Drop pairs with one side more than this many times as long as the other, in characters. Sides of up to 20
     characters always pass."""
     copies: bool = False
-    """Drop pairs with the same text on both sides."""
+    """Drop pairs with the same text on both sides, except code and acronyms, such as `=SUM(A1)` or `GMT-12`."""
     script: bool = False
-    """Drop pairs with a side written mostly in another script than that of its language, apart from markup and words
-    that both sides have."""
+    """Drop pairs with a side written mostly in another script than that of its language, apart from markup, code, and
+    words that both sides have."""
     language: float | None = Field(default=None, gt=0, lt=1)
-    """Drop pairs with a side that lingua assigns to its language with less than this confidence, among the languages
-    of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""
+    """Drop pairs with a side of 30 letters or more that lingua assigns to its language with less than this confidence,
+    among the languages of the same script (extra `detect`). 0.1 drops text that is clearly in another language."""
     overlap: Literal["pair", "side"] | None = None
     """Drop pairs that also occur in `data.valid` or `data.held_out`: the same `pair`, or the same text on a `side`."""
     duplicates: Annotated[list[DuplicateOf], BeforeValidator(listed), AfterValidator(_unique)] = []
