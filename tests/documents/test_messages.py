@@ -159,3 +159,27 @@ def test_properties():
     made = through("properties", data.encode(), str.upper).decode()
     assert made.startswith("# Kommentar\na.b=EIN HUND\n")
     assert made.rpartition("=")[2].strip().encode().decode("unicode_escape") == "GRÜNE WIESE"
+
+
+def test_all_but_the_texts_of_json_stays_as_it_is_written():
+    data = b'{"a" : "Ein \\"Hund\\"", "a":"Gr\\u00fcn",\r\n\t"n": [1.10, 1e400, 12345678901234567890.5, "b:", null]}'
+    assert through("json", data) == data
+    made = through("json", data, lambda text: text.replace("Grün", "Grün, ja"))
+    assert made == data.replace(b"Gr\\u00fcn", b"Gr\\u00fcn, ja")
+    assert texts_of("json", data) == ['Ein "Hund"', "Grün", "b:"]
+
+
+def test_line_breaks_of_android_end_a_sentence():
+    data = b"<resources><string name='a'>Ein Hund\\nZwei Hunde</string></resources>"
+    assert texts_of("android", data) == ["Ein Hund<br n/>Zwei Hunde"]
+    assert ">EIN HUND\\nZWEI HUNDE</string>" in through("android", data, str.upper).decode()
+
+
+def test_units_and_groups_that_are_not_translated():
+    unit = "<segment><source>Ein Hund</source></segment>"
+    units = f'<file translate="no"><unit>{unit}</unit><unit translate="yes">{unit}</unit></file>'
+    new = f'<xliff version="2.0">{units}</xliff>'
+    assert through("xliff", new.encode(), str.upper).decode().count("EIN HUND") == 1
+    unit = "<trans-unit><source>Ein Hund</source></trans-unit>"
+    old = f'<xliff version="1.2"><file><group translate="no">{unit}</group>{unit}</file></xliff>'
+    assert texts_of("xliff", old.encode()) == ["Ein Hund"]

@@ -6,9 +6,11 @@ from xml.etree import ElementTree
 
 import openpyxl
 import pytest
+from openpyxl.comments import Comment
 from openpyxl.worksheet.table import Table
 
 from headway.documents.archives import rewrite_archive
+from headway.documents.parsing import parse_document
 from headway.errors import UserError
 from tests.documents.changing import texts_of, through
 
@@ -74,7 +76,7 @@ def test_formatting_stays_with_its_words_and_the_rest_where_it_is():
         + run("Ende.")
     )
     data = docx(paragraph)
-    assert texts_of("docx", data) == ["Ein <x0>fetter</x0> Hund &amp; <x1>eine Wiese</x1><x2/>Ende."]
+    assert texts_of("docx", data) == ["Ein <x0>fetter</x0> Hund &amp; <x1>eine Wiese</x1><br x2/>Ende."]
     made = through("docx", data, str.upper)
     [runs] = runs_of(made)
     assert runs == [
@@ -89,6 +91,61 @@ def test_formatting_stays_with_its_words_and_the_rest_where_it_is():
     assert text.index('<w:jc w:val="center"/>') < text.index("EIN ")
     assert '<w:hyperlink r:id="r1"><w:r><w:t xml:space="preserve">EINE WIESE</w:t></w:r></w:hyperlink>' in text
     assert part(made, "word/media/picture") == "\x01"
+
+
+def test_lines_and_columns_are_sentences_of_their_own():
+    data = docx(run("Ein Hund") + "<w:r><w:br/></w:r>" + run("Zwei Hunde") + "<w:r><w:tab/></w:r>" + run("Drei"))
+    [text] = texts_of("docx", data)
+    sentences = [
+        one.whole for one in parse_document(text, "html", "de", lambda _: True).parts if not isinstance(one, str)
+    ]
+    assert sentences == ["Ein Hund", "Zwei Hunde", "Drei"]
+    [runs] = runs_of(through("docx", data, str.upper))
+    assert [name for name, _ in runs] == ["EIN HUND", "br", "ZWEI HUNDE", "tab", "DREI"]
+
+
+def test_hyphens_are_characters_of_their_words():
+    data = docx(
+        run("E") + "<w:r><w:noBreakHyphen/></w:r>" + run("Mail, Schiff") + "<w:r><w:softHyphen/></w:r>" + run("fahrt")
+    )
+    assert texts_of("docx", data) == ["E\u2011Mail, Schiff\u00adfahrt"]
+
+
+def test_content_controls_and_moved_words():
+    control = f'<w:sdt><w:sdtPr><w:alias w:val="x"/></w:sdtPr><w:sdtContent>{run("ein Hund")}</w:sdtContent></w:sdt>'
+    moved = f"<w:moveFrom>{run('alt')}</w:moveFrom><w:moveTo>{run('neu')}</w:moveTo>"
+    data = docx(run("Hier ist ") + control + run(".") + moved)
+    assert texts_of("docx", data) == ["Hier ist <x0>ein Hund</x0>.<x1/><x2>neu</x2>"]
+    made = part(through("docx", data, str.upper), "word/document.xml")
+    assert control.replace("ein Hund", "EIN HUND") + run(".") + moved.replace("neu", "NEU") in made
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("docx", "word/document2.xml"),
+        ("docx", "word/charts/chart1.xml"),
+        ("docx", "word/diagrams/data1.xml"),
+        ("pptx", "ppt/charts/chart1.xml"),
+        ("xlsx", "xl/charts/chart1.xml"),
+        ("xlsx", "xl/drawings/drawing1.xml"),
+    ],
+)
+def test_other_files_with_paragraphs(kind, name):
+    data = archive(**{name: f'<p:x xmlns:p="p" xmlns:a="{A}"><a:p><a:r><a:t>Ein Titel</a:t></a:r></a:p></p:x>'})
+    assert "<a:t>EIN TITEL</a:t>" in part(through(kind, data, str.upper), name)
+
+
+def test_cells_of_several_lines_and_comments():
+    book, made = openpyxl.Workbook(), BytesIO()
+    book.active["A1"] = "Ein Hund\n\nZwei Hunde"
+    book.active["A1"].comment = Comment("Eine Notiz", "Max")
+    book.save(made)
+    assert texts_of("xlsx", made.getvalue())[0] == "Ein Hund<br x0/><br x1/>Zwei Hunde"
+    changed = through("xlsx", made.getvalue(), str.upper)
+    cell = openpyxl.load_workbook(BytesIO(changed)).active["A1"]
+    assert (cell.value, cell.comment.text) == ("EIN HUND\n\nZWEI HUNDE", "EINE NOTIZ")
+    assert part(changed, "xl/worksheets/sheet1.xml").count("</t>") == 1
 
 
 def test_the_usual_formatting_needs_no_marks():
@@ -138,7 +195,7 @@ def test_open_documents():
     )
     names = f'xmlns:office="{OFFICE}" xmlns:text="{TEXT}" xmlns:style="{STYLE}" xmlns:o="o"'
     data = archive(mimetype="odt", content__xml=f"<office:document {names}>{styles}{words}</office:document>")
-    assert texts_of("odt", data) == ["Ein Hund <x0>läuft</x0><x1/><x2/> und <x3>weiter</x3>.", "Eine Note"]
+    assert texts_of("odt", data) == ["Ein Hund <x0>läuft</x0><br x1/><x2/> und <x3>weiter</x3>.", "Eine Note"]
     made = part(through("odt", data, str.upper), "content.xml")
     assert (
         '<text:p>EIN HUND <text:span text:style-name="T2">LÄUFT</text:span><text:line-break/>'

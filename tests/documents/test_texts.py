@@ -49,6 +49,39 @@ def test_markdown_changes_words_alone():
     )
 
 
+EXTENDED = """\
+Ein Hund[^1] für $5 und $6, mit $x^2 + y$.
+
+> [^1]: Eine Note
+> [^b]: Noch eine
+
+$$
+x = text
+$$
+
+Wort
+: Erklärung
+
+:::warning Titel
+Achtung
+:::
+
+Zeile eins\\
+Zeile zwei
+"""
+
+
+def test_notes_formulas_and_the_like_stay_and_begin_their_lines():
+    made = through("md", EXTENDED.encode(), lambda text: text.replace("e", "E")).decode()
+    kept = ("text", "y$", ":::warning Titel")
+    assert made.splitlines() == [
+        line if any(one in line and not line.startswith("Ein") for one in kept) else line.replace("e", "E")
+        for line in EXTENDED.splitlines()
+    ]
+    assert texts_of("md", EXTENDED.encode())[0] == "Ein Hund<x0/> für $5 und $6, mit <x1/>."
+    assert texts_of("md", b"Eins\\\nZwei\n") == ["Eins<br x0/>Zwei"]
+
+
 @pytest.mark.parametrize(
     "words", ["2 * 3 * 4", "a_b_", "[x](y)", "# eins", "1. eins", "- eins", "`", "a | b", "<b>", "*"]
 )

@@ -27,7 +27,7 @@ def open_xliff(data: bytes, languages: Languages) -> OpenedFile:
     for unit in root.iter("{*}segment" if is_new else "{*}trans-unit"):
         source, target = unit.find("{*}source"), unit.find("{*}target")
         is_filled = target is not None and "".join(map(str, target.itertext())).strip()
-        if source is None or is_filled or "no" in (unit.get("translate"), unit.get("approved") and ""):
+        if source is None or is_filled or _is_kept(unit):
             continue
         if target is None:
             target = etree.Element(f"{{{etree.QName(source).namespace}}}target" if source.tag[0] == "{" else "target")
@@ -59,6 +59,11 @@ def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
         variant = etree.SubElement(unit, "tuv", {_LANGUAGE: languages.target})
         targets.append((MixedParagraph(segment), etree.SubElement(variant, "seg")))
     return _opened(root, targets)
+
+
+def _is_kept(unit: etree._Element) -> bool:
+    """Whether the nearest element around that says whether it is translated, says no."""
+    return next((one.get("translate") for one in [unit, *unit.iterancestors()] if one.get("translate")), "") == "no"
 
 
 def _code(variant: etree._Element) -> str:

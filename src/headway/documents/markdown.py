@@ -17,6 +17,12 @@ _LIKE_A_BLOCK = re.compile(r"^(\d*)([#>+*.)=-]+)(?=\s|$)")
 """The beginning of words that would be a heading, an item of a list or a quotation."""
 
 
+_KEPT = re.compile(r"(^:(?::{2}.*|(?=\s))|\[\^[^\]\s]+\]:?|\$\$.+?\$\$|\$[^\s$](?:[^$]*[^\s$])?\$(?!\d))")
+"""Notes, formulas, and the beginnings of definitions and of blocks such as `::: warning`, which CommonMark lacks."""
+_LINE = re.compile(r":::|:\s|\[\^[^\]\s]+\]:")
+"""Beginnings of text that stay at the beginning of a line."""
+
+
 @dataclass
 class _Block:
     """A paragraph, a heading or a cell: from a place in its first line to one in its last."""
@@ -59,7 +65,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
         first, last = token.map[0], token.map[0] + len(parts) - 1
         start = lines[first].find(parts[0], column if first == line else 0)
         end = lines[last].find(parts[-1], start if first == last else 0) + len(parts[-1])
-        if start < 0 or end < len(parts[-1]) or not token.content:
+        if start < 0 or end < len(parts[-1]) or not token.content or token.content.startswith("$$"):
             continue
         line, column = last, end
         continued = lines[first + 1][: max(0, lines[first + 1].find(parts[1]))] if len(parts) > 1 else ""
@@ -77,7 +83,8 @@ def _pieces(tokens: Sequence[Token], continued: str) -> Iterator[Piece[Tag]]:
     """continued: the beginning of a line within the block."""
     opened: list[Tag] = []
     automatic = False  # whether this is a link such as <https://...>
-    for one in tokens:
+    none = Token("", "", 0)
+    for before, one, after in zip([none, *tokens], tokens, [*tokens[1:], none], strict=False):
         if one.markup == "autolink":
             automatic = one.nesting > 0
             if automatic:
@@ -85,11 +92,13 @@ def _pieces(tokens: Sequence[Token], continued: str) -> Iterator[Piece[Tag]]:
         elif automatic:
             continue
         elif one.type == "text":
-            yield one.content
+            parts = enumerate(_KEPT.split(one.content))
+            yield from (Mark(Tag(part)) if place % 2 else part for place, part in parts if part)
         elif one.type == "softbreak":
-            yield " "
+            is_kept = _LINE.match(before.content) or _LINE.match(after.content)
+            yield Mark(Tag(f"\n{continued}"), "break") if is_kept else " "
         elif one.type == "hardbreak":
-            yield Mark(Tag(f"\\\n{continued}"))
+            yield Mark(Tag(f"\\\n{continued}"), "break")
         elif one.nesting > 0:
             opened.append(Tag("[", _address(one, "href")) if one.type == "link_open" else Tag(one.markup, one.markup))
             yield Mark(opened[-1], "begin")

@@ -1,7 +1,7 @@
 """Text with marks in it: formatting, links and the like of any kind of file, as the tags of an HTML segment.
 
-A mark that encloses words is two tags, another is one. In a translation each mark comes back once, and those that
-enclose words are nested as they were, or beside each other.
+A mark that encloses words is two tags, another is one; a break, such as that of a line, ends a sentence. In a
+translation each mark comes back once, and those that enclose words are nested as they were, or beside each other.
 """
 
 import html
@@ -14,7 +14,8 @@ from headway.documents.markup import escape
 from headway.documents.segments import Segment
 
 Thing = TypeVar("Thing")
-_TAG = re.compile(r"<(/?)x(\d+)(/?)>")
+_TAG = re.compile(r"<(/?)(br )?x(\d+)(/?)>")
+_Place: TypeAlias = Literal["begin", "end", "alone", "break"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Mark(Generic[Thing]):
     """The beginning or the end of something that encloses words, or something without words."""
 
     thing: Thing
-    place: Literal["begin", "end", "alone"] = "alone"
+    place: _Place = "alone"
 
 
 Piece: TypeAlias = str | Mark[Thing]
@@ -53,7 +54,8 @@ class MarkedText(Generic[Thing]):
                 numbers[id(one.thing)] = len(self._things)
                 self._things.append(one.thing)
             number = numbers[id(one.thing)]
-            text += f"<{'/' * (one.place == 'end')}x{number}{'/' * (one.place == 'alone')}>"
+            begin = {"end": "/", "break": "br "}.get(one.place, "")
+            text += f"<{begin}x{number}{'/' * (one.place in ('alone', 'break'))}>"
         self.segment = Segment(text, "html")
 
     def restored(self, translation: str) -> list[Piece[Thing]]:
@@ -62,7 +64,7 @@ class MarkedText(Generic[Thing]):
         place = 0
         for match in _TAG.finditer(translation):
             pieces += [html.unescape(translation[place : match.start()])] if match.start() > place else []
-            kind: Literal["begin", "end", "alone"] = "end" if match[1] else "alone" if match[3] else "begin"
-            pieces.append(Mark(self._things[int(match[2])], kind))
+            kind: _Place = "end" if match[1] else "break" if match[2] else "alone" if match[4] else "begin"
+            pieces.append(Mark(self._things[int(match[3])], kind))
             place = match.end()
         return [*pieces, html.unescape(translation[place:])] if place < len(translation) else pieces

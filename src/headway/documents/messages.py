@@ -7,7 +7,7 @@ others stay. Where it has one, all of its messages are replaced.
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from lxml import etree  # type: ignore[attr-defined]
@@ -22,7 +22,10 @@ _APOSTROPHES = re.compile(r"(?<!\\)(['\"])")
 logging.getLogger("translate").addHandler(logging.NullHandler())  # it would write to standard error
 _ACCELERATOR = re.compile(r"(?<!\S)[^\W_]{0,2}(?P<mark>_)[^\W_]|(?<!&)&(?!\w+;)\w")
 MOST_WORDS_OF_LABEL = 8
-_INDENTED = re.compile(r"\{\r?\n([ \t]+)")
+_BREAK = "<br n/>"
+"""A line break in the texts of Android, while they are translated."""
+_STRING = re.compile(r'("(?:[^"\\]|\\.)*+")(\s*+:)?')
+"""A string of JSON, and the colon behind it if it is a name."""
 
 Write = Callable[[str], object]
 """Puts a translation in its place."""
@@ -125,27 +128,20 @@ def _escaped(text: str) -> bytes:
 def open_json(data: bytes, _: Languages) -> OpenedFile:
     """JSON: every text, but no name."""
     text = decode_text(data)
-    whole = {"": json.loads(text.text)}
+    json.loads(text.text)  # refuses what is no JSON
+    parts = _STRING.split(text.text)  # what stands between strings, a string, whether it is a name; and so on
+    is_escaped = text.text.isascii() and "\\u" in text.text
     found: list[tuple[Segment, Write]] = []
+    for place in range(1, len(parts), 3):
+        parts[place + 1] = parts[place + 1] or ""
+        if not parts[place + 1]:
+            value: str = json.loads(parts[place])
 
-    def collect(holder: Any, places: Iterator[Any]) -> None:
-        for place in places:
-            value = holder[place]
-            if isinstance(value, str):
-                found.append((Segment(value), lambda said, place=place: holder.__setitem__(place, said)))
-            elif isinstance(value, dict):
-                collect(value, iter(value))
-            elif isinstance(value, list):
-                collect(value, iter(range(len(value))))
+            def write(said: str, place: int = place, value: str = value) -> None:
+                parts[place] = parts[place] if said == value else json.dumps(said, ensure_ascii=is_escaped)
 
-    collect(whole, iter(whole))
-    indented = _INDENTED.search(text.text)
-
-    def content() -> bytes:
-        made = json.dumps(whole[""], ensure_ascii=False, indent=indented[1] if indented else None)
-        return text.encoded(made + "\n" * text.text.endswith("\n"))
-
-    return _opened(found, content)
+            found.append((Segment(value), write))
+    return _opened(found, lambda: text.encoded("".join(parts)))
 
 
 def open_ts(data: bytes, languages: Languages) -> OpenedFile:
@@ -191,10 +187,12 @@ def open_android(data: bytes, _: Languages) -> OpenedFile:
         text = re.sub(r"\\(['\"@?])", r"\1", _escaped_text(element, inner))
         if not has_words(text) or text.startswith("@"):
             continue
+        text = text.replace("\\n", _BREAK)
 
         def write(translation: str, element: etree._Element = element) -> None:
             names = "".join(f' xmlns:{name}="{address}"' for name, address in root.nsmap.items() if name)
-            made = parse_xml(f"<made{names}>{_with_escapes(translation)}</made>".encode())
+            text = _with_escapes(translation.replace(_BREAK, "\\n"))
+            made = parse_xml(f"<made{names}>{text}</made>".encode())
             element.text = made.text
             element[:] = list(made)
 

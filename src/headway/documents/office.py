@@ -23,7 +23,10 @@ _STARTS = frozenset({"pPr", "bookmarkStart", "commentRangeStart", "permStart"})
 _ENDS = frozenset({"endParaRPr", "rPh", "phoneticPr", "bookmarkEnd", "commentRangeEnd", "permEnd"})
 """Elements that stay at the beginning and at the end of a paragraph."""
 _LEFT_OUT = frozenset({"", "proofErr", "lastRenderedPageBreak", "soft-page-break"})
-_AROUND = frozenset({"hyperlink", "ins", "smartTag", "span", "a", "g", "mrk", "pc", "hi"})
+_WORDS = {"t": "", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
+"""Elements of a run that are words or characters of these."""
+_BREAKS = frozenset({"br", "cr", "tab", "ptab", "line-break"})
+_AROUND = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "sdt", "span", "a", "g", "mrk", "pc", "hi"})
 """Elements that enclose words."""
 
 
@@ -60,13 +63,15 @@ class _Paragraph:
         opened, properties = [made], [self._usual]
         for piece in pieces:
             if isinstance(piece, str):
-                opened[-1].append(self._run(properties[-1], self._words(piece)))
+                self._add_words(piece, opened[-1], properties[-1])
+            elif piece.place == "break" and not piece.thing.elements:
+                self._add_words("\n", opened[-1], properties[-1])
             elif piece.place == "end":
                 (properties if piece.thing.is_run else opened).pop()
             elif piece.place == "begin" and piece.thing.is_run:
                 properties.append(piece.thing.properties)
             elif piece.place == "begin":
-                opened.append(etree.SubElement(opened[-1], *_name_of(piece.thing.elements[0])))
+                opened.append(_reopened(opened[-1], piece.thing.elements[0]))
             elif piece.thing.is_run:
                 opened[-1].append(self._run(piece.thing.properties, *piece.thing.elements))
             else:
@@ -76,6 +81,14 @@ class _Paragraph:
             words = list(words[0])
         starts = [one for one in children if local_name(one) in _STARTS]
         self._element[:] = [*starts, *words, *(one for one in children if local_name(one) in _ENDS)]
+
+    def _add_words(self, text: str, parent: etree._Element, properties: etree._Element | None) -> None:
+        """Adds a run, or lengthens the last one if a line break of a cell goes before or after it."""
+        last = parent[-1][-1] if len(parent) and len(parent[-1]) else None
+        if last is not None and last.tag == self._named("t") and "\n" in (text, (last.text or "")[-1:]):
+            last.text = (last.text or "") + text
+        else:
+            parent.append(self._run(properties, self._words(text)))
 
     def _run(self, properties: etree._Element | None, *content: etree._Element) -> etree._Element:
         run = etree.Element(self._named("r"))
@@ -104,19 +117,31 @@ def _pieces_of_runs(parent: etree._Element, *, is_whole: bool = True) -> Iterato
         elif name == "r":
             properties = next((one for one in child if local_name(one) == "rPr"), None)
             for one in child:
-                if local_name(one) == "t":
-                    yield properties, one.text or ""
+                if local_name(one) in _WORDS:
+                    yield from _lines(_WORDS[local_name(one)] or one.text or "", properties)
                 elif one is not properties and local_name(one) not in _LEFT_OUT:
-                    yield properties, Mark(_Thing([one], True, properties))
+                    yield properties, _alone(_Thing([one], True, properties))
         elif name == "t":  # of a cell without runs
-            yield None, child.text or ""
+            yield from _lines(child.text or "")
         elif name in _AROUND:
             thing = _Thing([child])
             yield None, Mark(thing, "begin")
-            yield from _pieces_of_runs(child, is_whole=False)
+            content = next(child.iterchildren("{*}sdtContent"), child)
+            yield from _pieces_of_runs(content, is_whole=False)
             yield None, Mark(thing, "end")
         else:
-            yield None, Mark(_Thing([child]))
+            yield None, _alone(_Thing([child]))
+
+
+def _lines(text: str, properties: etree._Element | None = None) -> Iterator[_Found]:
+    for number, line in enumerate(text.split("\n")):
+        if number:
+            yield properties, Mark(_Thing([], True, properties), "break")
+        yield properties, line
+
+
+def _alone(thing: _Thing) -> Mark[_Thing]:
+    return Mark(thing, "break" if local_name(thing.elements[0]) in _BREAKS else "alone")
 
 
 def _with_whole_fields(parent: etree._Element) -> list[list[etree._Element]]:
@@ -164,6 +189,16 @@ def _canonical(properties: etree._Element | None) -> bytes:
     kept = [etree.tostring(one, with_tail=False) for one in properties if local_name(one) not in ("lang", "noProof")]
     attributes = {name: value for name, value in properties.items() if name not in ("lang", "dirty", "err", "altLang")}
     return b"".join([repr(sorted(attributes.items())).encode(), *kept]) if kept or attributes else b""
+
+
+def _reopened(parent: etree._Element, around: etree._Element) -> etree._Element:
+    """A new element like one around words, where these go; a content control has properties in front of them."""
+    made = etree.SubElement(parent, *_name_of(around))
+    if local_name(around) != "sdt":
+        return made
+    for child in around:
+        made.append(etree.Element(*_name_of(child)) if local_name(child) == "sdtContent" else deepcopy(child))
+    return next(made.iterchildren("{*}sdtContent"), made)
 
 
 def _name_of(element: etree._Element) -> tuple[str, dict[str, str]]:
@@ -225,7 +260,7 @@ def _pieces_of_mixed(element: etree._Element, unformatted: frozenset[str]) -> It
             yield from _pieces_of_mixed(child, unformatted)
             yield Mark(thing, "end")
         elif name not in _LEFT_OUT:
-            yield Mark(_Thing([child]))
+            yield _alone(_Thing([child]))
         if child.tail:
             yield child.tail
 
@@ -276,27 +311,30 @@ def _is_computed(paragraph: etree._Element) -> bool:
 
 
 def open_docx(data: bytes, _: Languages) -> OpenedFile:
-    """Word: the text, headers, footers, notes and comments."""
-    parts = r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
+    """Word: the text, headers, footers, notes, comments, charts and diagrams."""
+    parts = r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments|charts/chart\d+|diagrams/\w+)\.xml"
     return _open_paragraphs(data, parts, lambda root: map(_Paragraph, _filled(root, "{*}p")))
 
 
 def open_pptx(data: bytes, _: Languages) -> OpenedFile:
-    """PowerPoint: slides with their diagrams and notes."""
-    parts = r"ppt/(slides|notesSlides|diagrams)/[^/]*\.xml"
+    """PowerPoint: slides with their charts, diagrams and notes."""
+    parts = r"ppt/(slides|notesSlides|charts|diagrams)/[^/]*\.xml"
     return _open_paragraphs(data, parts, lambda root: map(_Paragraph, _filled(root, "{*}p")))
 
 
 def open_xlsx(data: bytes, _: Languages) -> OpenedFile:
-    """Excel: cells with text. The headings of tables stay, because formulas refer to them."""
+    """Excel: cells with text, comments, text boxes and titles of charts. The headings of tables stay, because formulas
+    refer to them."""
     tables = read_archive(data, re.compile(r"xl/tables/[^/]*\.xml").fullmatch)
     headings = {one.get("name") for part in tables.values() for one in parse_xml(part).iter("{*}tableColumn")}
 
     def cells(root: etree._Element) -> list[_Paragraph]:
-        found = _filled(root, "{*}si", "{*}is")
+        found = _filled(root, "{*}si", "{*}is", "{*}text", "{*}p")
         return [_Paragraph(one) for one in found if "".join(one.itertext()) not in headings]
 
-    return _open_paragraphs(data, r"xl/(sharedStrings|worksheets/[^/]*)\.xml", cells)
+    return _open_paragraphs(
+        data, r"xl/(sharedStrings|comments(/comment)?\d*|(worksheets|drawings|charts)/[^/]*)\.xml", cells
+    )
 
 
 def open_odf(data: bytes, _: Languages) -> OpenedFile:
