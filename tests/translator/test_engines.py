@@ -130,7 +130,7 @@ def test_a_device_has_a_number(monkeypatch):
             return []
 
     monkeypatch.setattr(ctranslate2, "get_cuda_device_count", lambda: 2)
-    monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda kind: {"float32"})
+    monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda kind, index: {"float32"} if index else {})
     monkeypatch.setattr(ctranslate2_searcher, "load_ctranslate2", Engine)
     Translator(stored(), device=torch.device("cuda:1"), engine="ctranslate2", precision="fp32")
     assert [(one["device"], one["device_index"]) for one in asked] == [("cuda", 1)]
