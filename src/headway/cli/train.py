@@ -6,12 +6,15 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -224,16 +227,33 @@ def _of_text(
 
 @contextmanager
 def _telling_how_to_go_on(run: Path, again: str) -> Iterator[None]:
-    """Ends the program with 130 after a Ctrl-C at which nothing can be saved; tells `again`, if there is a run yet."""
+    """Ends the program with 130 after a Ctrl-C at which nothing can be saved; tells `again`, if there is a run yet. A
+    library or a callback may lose the exception: then the end comes after the work within."""
     from headway.recipe.reading import is_run
     from headway.training.run_directory import has_request
 
+    interrupted = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        signal.default_int_handler(number, frame)
+
+    takes_signals = threading.current_thread() is threading.main_thread()
+    is_usual = takes_signals and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_usual:
+        signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        if is_usual:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    if interrupted:
         if is_run(run) or has_request(run):
             tell(f"SIGINT: go on with {program()} {again}")
-        raise typer.Exit(130) from None
+        raise typer.Exit(130)
 
 
 def _resumed(run: Path, overrides: list[str], minutes: float | None, began: float, threads: int | None) -> Recipe:
