@@ -31,6 +31,7 @@ OF_OTHERS = {
     "--order",
     "--max-restarts",
     "--torch-backend",
+    "--beam",
     "--keys",
     "--caddy",
 }
