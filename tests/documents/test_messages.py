@@ -70,6 +70,9 @@ def test_a_language_of_one_form_has_the_plurals():
         ("a && b", "a && b", "a && b", "a && b"),
         ("&amp; Co", "&amp; Co", "&amp; Co", "&amp; Co"),
         ("R & D", "R & D", "R & D", "R & D"),
+        ("R&D", "R&D", "R&D", "R&D"),
+        ("Ö&ffnen", "Öffnen", "Open file", "Open &file"),
+        ("_Delete %d", "Delete %d", "%d löschen", "%d _löschen"),
     ],
 )
 def test_the_letter_to_press_is_marked(label, plain, translation, made):

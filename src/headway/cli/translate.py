@@ -214,8 +214,10 @@ def translate(
         asked |= {"search": {**search, "n_best": n_best}, "glossary": _read_glossary(glossary)}
         layout = options.layout_of(column, "--column") or Layout()
         work = Work(model, tuple(ensemble or ()), device, precision, engine, layout, LineOptions(**asked), core)
-        if cluster is None:
-            _here(work, (files or ["-"])[0], kind, output, shard, resume, threads, notices)
+        if kind is not None:
+            _whole_file(work, (files or ["-"])[0], kind, output, threads)
+        elif cluster is None:
+            _here(work, (files or ["-"])[0], output, shard, resume, threads, notices)
         else:
             _on_cluster(work, files or [], output, cluster, threads, notices)
     notices.end()
@@ -248,18 +250,8 @@ def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
 
 
 def _here(
-    work: Work,
-    file: str,
-    kind: str | None,
-    output: Path | None,
-    shard: str | None,
-    resume: bool,
-    threads: int | None,
-    notices: Notices,
+    work: Work, file: str, output: Path | None, shard: str | None, resume: bool, threads: int | None, notices: Notices
 ) -> None:
-    if kind is not None:
-        _whole_file(work, file, kind, output, threads)
-        return
     from headway.devices import keep_few_matrix_kernels
     from headway.threads import use_threads
     from headway.translator.job import Job

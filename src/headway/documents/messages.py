@@ -16,11 +16,13 @@ from headway.data.memories import parse_catalogue
 from headway.documents.archives import parse_xml, write_xml
 from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
 from headway.errors import UserError
-from headway.text.protected import has_words
+from headway.text.protected import has_words, split_protected
 
 _APOSTROPHES = re.compile(r"(?<!\\)(['\"])")
 logging.getLogger("translate").addHandler(logging.NullHandler())  # it would write to standard error
-_ACCELERATOR = re.compile(r"(?<!\S)[^\W_]{0,2}(?P<mark>_)[^\W_]|(?<!&)&(?!\w+;)\w")
+_ACCELERATOR = re.compile(
+    r"(?<!\S)[^\W_]{0,2}(?P<mark>_)[^\W_]|(?:(?<![\w&])&(?!\w+;)\w|(?<=\w)&(?!\w+;)[a-z\u00df-\u00ff])"
+)
 MOST_WORDS_OF_LABEL = 8
 _BREAK = "<br n/>"
 """A line break in the texts of Android, while they are translated."""
@@ -52,9 +54,11 @@ class Accelerated(NamedTuple):
         its first Latin letter, or behind it in brackets."""
         if not self.mark or not translation.strip():
             return translation
+        elements = split_protected(translation)  # a placeholder such as %d stays whole
+        words = "".join(one if isinstance(one, str) else "\0" * len(one.raw) for one in elements)
         letter = re.escape(self.letter)
         for pattern in (rf"\b{letter}", letter, r"[A-Za-z\u00c0-\u024f]" if self.letter.isalpha() else letter):
-            if found := re.search(pattern, translation, re.IGNORECASE):
+            if found := re.search(pattern, words, re.IGNORECASE):
                 return translation[: found.start()] + self.mark + translation[found.start() :]
         end = len(translation.rstrip(" .\u2026:"))
         return f"{translation[:end]}({self.mark}{self.letter.upper()}){translation[end:]}"

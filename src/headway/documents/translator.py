@@ -87,7 +87,8 @@ def translate_file(
     prefix = language_prefix(translator, target_language)
     if translator.lacks_tag(f"{prefix}x"):
         raise UserError(f"{name}: choose --target-language, one of {', '.join(translator.target_languages)}")
-    languages = Languages(translator.info.source_language, target_language or translator.info.target_language)
+    source, _, target = (target_language or "").rpartition(":")  # `FROM:TO`, or the target alone
+    languages = Languages(source or translator.info.source_language, target or translator.info.target_language)
     opened = open_file(kind, data, languages, name)
     segments = [one._replace(text=prefix + one.text) if has_words(one.text) else one for one in opened.segments]
     found = _translated(translator, segments, glossary=glossary, progress=progress, **search)
