@@ -23,6 +23,7 @@ from headway.storage.model_directory import model_fingerprint, model_info, stage
 from headway.storage.steps import step_folders
 from headway.storage.stored_model import load_named_weights, named_weights, to_torch
 from headway.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer, language_tag
+from headway.training.adapters import add_adapter, need_peft
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import (
     Progress,
@@ -33,7 +34,7 @@ from headway.training.checkpoint import (
     read_state,
     seed_rank,
 )
-from headway.training.optim import make_optimizers
+from headway.training.optim import make_optimizers, trained_weights
 from headway.training.ranks import SingleProcess
 from headway.training.run import Run, rate_jumps
 from headway.training.run_directory import RunStage, check_same_run, open_run, remove_if_refused, write_recipe
@@ -65,17 +66,25 @@ def start(
             write_recipe(folder, recipe)
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         with remove_if_refused(folder) if ranks.leads else nullcontext():
-            initial = load_initial_model(recipe, config, notice) if state is None else None
+            if options.adapter:
+                need_peft()
+            initial = load_initial_model(recipe, config, notice) if state is None or options.adapter else None
+            base = base_of(recipe, state)
             data = _data(recipe, folder, config, notice, initial, state, show)
         if ranks.leads and (state is not None or recipe.data.prepared is not None):
             tell_changes(recipe.data, recipe.data.prepared or folder / "data", notice)
-    model = _new_model(config, data, initial, options.seed).to(device)
+    model = _new_model(config, data, initial, options.seed)
+    if options.adapter:
+        add_adapter(model, options.adapter.rank, dtype)
+    model = model.to(device)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
     scaler = GradScaler(device.type) if dtype == torch.float16 else None
-    parameters = sum(parameter.numel() for parameter in model.parameters())
+    parameters = f"{sum(weight.numel() for weight in model.parameters()):,} parameters"
+    if options.adapter:
+        parameters += f", {sum(weight.numel() for weight in trained_weights(model).values()):,} of them in the adapter"
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
-    notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
+    notice(f"model: {parameters}, {device}, {str(dtype).removeprefix('torch.')}{together}")
     if emulates_bf16(device, dtype):
         notice(
             "warning: this device has no bf16 and emulates it slowly; use training.precision: auto, which is fp16 here"
@@ -95,7 +104,7 @@ def start(
             last = step_folders(earlier[-1].folder / "checkpoints")[-1]
             progress.minutes_before = read_state(last).progress.all_minutes
         seed_rank(ranks.number)
-    run = Run(folder, identity, recipe, dtype, data, model, optimizers, average, progress, scaler, ranks, earlier)
+    run = Run(folder, identity, recipe, dtype, data, model, optimizers, average, progress, scaler, ranks, earlier, base)
     if state is not None and rate_jumps(state.recipe, options, run.steps_per_epoch, progress.step):
         notice("notice: the last step of the run is another one now, so the learning rate jumps")
     if run.last_step is not None and run.last_step <= options.warmup_steps:
@@ -174,6 +183,18 @@ def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lam
         if wanted != found:
             notice(f"notice: {path}: {name.replace('_', ' ')} 1 to {wanted} of its {found} are taken")
     return stored
+
+
+def base_of(recipe: Recipe, state: State | None) -> dict[str, str]:
+    """The fingerprint of the model below the run's adapter, if it has one, as a part of `State.made_with`. Raises
+    UserError if it isn't the one of the checkpoint."""
+    path = recipe.training.init_from
+    if path is None or not recipe.training.adapter:
+        return {}
+    base = {"base": model_fingerprint(path)}
+    if state is not None and state.made_with.get("base") != base["base"]:
+        raise UserError(f"{path}: is another model than when the run began, whose adapter fits only that one")
+    return base
 
 
 def _trainable(stored: StoredModel) -> StoredModel:
