@@ -8,8 +8,8 @@ The general model describes pictures (Multi30K, German to English). The domain i
 German translation, which Debian's packages of PostgreSQL install: other words, other sentences, `%s` in them. A split
 never parts messages that are alike but for case, numbers and punctuation. Fine-tunes the general model on the messages
 alone, on the messages mixed with a fifth of its old training text, and the same after `headway extend`; a name with
-`adapter` in it, such as `mixed, adapter`, trains one of rank 16 in place of all weights. Scores each with a beam of 5 on
-the messages and on test_2016_flickr, and prints a Markdown table. A run that was cut off goes on.
+`adapter` in it, such as `mixed, adapter`, trains one of rank 16 in place of all weights. Scores each with a beam of 5
+on the messages and on test_2016_flickr, and prints a Markdown table. A run that was cut off goes on.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def main() -> None:
         mixed = general if name.startswith("mixed") else None
         steps = round(options.steps * MIXED_STEPS) if mixed else options.steps
         recipe = options.work / f"{run.name}.yaml"
-        recipe.write_text(yaml.safe_dump(fine_tuning(start, domain, mixed, steps, adapter="adapter" in name)), encoding="utf-8")
+        recipe.write_text(
+            yaml.safe_dump(fine_tuning(start, domain, mixed, steps, adapter="adapter" in name)), encoding="utf-8"
+        )
         headway("train", recipe, "--resume", run, threads=1)
         scores[name] = [bleu(run, test) for test in tests]
     print("| Model | messages, BLEU | gain | Flickr, BLEU | lost |\n|---|---|---|---|---|")

@@ -269,15 +269,16 @@ def test_what_is_stored_by_hand():
 
 
 def test_an_adapter_by_hand():
-    """Frozen weights in bf16, and 16 bytes for each weight of the adapter, 2 more for its copy: rank x (rows + columns) of
-    4 or 8 matrices of attention and 2 of feed-forward. A validation has the whole model in fp32, and a copy for search."""
+    """Frozen weights in bf16, and 16 bytes for each weight of the adapter, 2 more for its copy: rank x (rows + columns)
+    of 4 or 8 matrices of attention and 2 of feed-forward. A validation has the whole model in fp32, and a copy for
+    search."""
     adapter = 16 * 6 * ((4 + 8) * 2 * 512 + 2 * 2 * (512 + 2048))
     assert adapter_weights(BASE, 16) == adapter
-    memory = memory_of(BASE, 4096, adapter={"rank": 16})
+    memory = memory_of(BASE, 500, adapter={"rank": 16})
     assert memory["weights"] == 2 * 63_082_496 + 4 * adapter
     assert memory["gradients"] + memory["optimizer"] + memory["copies"] == (4 + 8 + 2) * adapter
     assert memory["peak"] == memory["weights"] + memory["optimizer"] + 8 * 63_082_496
-    in_fp32 = memory_of(BASE, 4096, adapter={"rank": 16}, devices=Devices())
+    in_fp32 = memory_of(BASE, 500, adapter={"rank": 16}, devices=Devices())
     assert in_fp32["weights"] == 4 * 63_082_496 + 4 * adapter
 
 

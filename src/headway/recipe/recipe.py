@@ -60,8 +60,8 @@ MODEL_KEYS = ModelSection.model_fields.keys() - {"preset"}
 
 class AdapterSection(Section):
     kind: Literal["lora"] = "lora"
-    """`lora`: each matrix W of attention and feed-forward becomes W + 2 B A, with two thin matrices B and A ([Hu et al.,
-    2021](https://arxiv.org/abs/2106.09685))."""
+    """`lora`: each matrix W of attention and feed-forward becomes W + 2 B A, with two thin matrices B and A ([Hu et
+    al., 2021](https://arxiv.org/abs/2106.09685))."""
     rank: int = Field(16, ge=1, le=1024)
     """Number of columns of B and of rows of A."""
 

@@ -1,9 +1,9 @@
 """Checkpoints: all that an exact resume needs, in safetensors and JSON.
 
-`weights.safetensors` (those that are trained), `optimizer.safetensors` (moments by weight name), `average.safetensors` (the moving average of
-the weights, if there is one), `random.safetensors` (the state of each rank's random generators), `state.json` (the
-progress of the run, its recipe and its data) and `SHA256SUMS`. Epoch and step in it are the place in the data, because
-the plan of batches is a function of seed, epoch and step.
+`weights.safetensors` (those that are trained), `optimizer.safetensors` (moments by weight name), `average.safetensors`
+(the moving average of the weights, if there is one), `random.safetensors` (the state of each rank's random generators),
+`state.json` (the progress of the run, its recipe and its data) and `SHA256SUMS`. Epoch and step in it are the place in
+the data, because the plan of batches is a function of seed, epoch and step.
 """
 
 import json

@@ -17,7 +17,8 @@ from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.model.transformer import own_core
 from headway.recipe.inherited import MAY_BE_FEWER, mismatches, tokenizer_section
-from headway.recipe.recipe import Recipe
+from headway.recipe.recipe import Recipe, TrainingSection
+from headway.recipe.sizes import count
 from headway.storage import ModelInfo, StoredModel, read_model
 from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
@@ -66,23 +67,17 @@ def start(
             write_recipe(folder, recipe)
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         with remove_if_refused(folder) if ranks.leads else nullcontext():
-            if options.adapter:
-                need_peft()
-            initial = load_initial_model(recipe, config, notice) if state is None or options.adapter else None
             base = base_of(recipe, state)
+            initial = load_initial_model(recipe, config, notice) if state is None or base else None
             data = _data(recipe, folder, config, notice, initial, state, show)
         if ranks.leads and (state is not None or recipe.data.prepared is not None):
             tell_changes(recipe.data, recipe.data.prepared or folder / "data", notice)
-    model = _new_model(config, data, initial, options.seed)
-    if options.adapter:
-        add_adapter(model, options.adapter.rank, dtype)
-    model = model.to(device)
+    model = _new_model(config, data, initial, options, dtype).to(device)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
     scaler = GradScaler(device.type) if dtype == torch.float16 else None
-    parameters = f"{sum(weight.numel() for weight in model.parameters()):,} parameters"
-    if options.adapter:
-        parameters += f", {sum(weight.numel() for weight in trained_weights(model).values()):,} of them in the adapter"
+    parameters = f"{count(model.parameters()):,} parameters"
+    parameters += f", {count(trained_weights(model).values()):,} of them trained" if base else ""
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
     notice(f"model: {parameters}, {device}, {str(dtype).removeprefix('torch.')}{together}")
     if emulates_bf16(device, dtype):
@@ -145,9 +140,12 @@ def _data(
     return read_prepared_for(options, prepared, tokenizers, expected)
 
 
-def _new_model(config: ModelConfig, data: PreparedData, initial: StoredModel | None, seed: int) -> Transformer:
-    """A model for the data's vocabularies, with random weights or those of the first layers of `initial`."""
-    torch.manual_seed(seed)
+def _new_model(
+    config: ModelConfig, data: PreparedData, initial: StoredModel | None, options: TrainingSection, dtype: torch.dtype
+) -> Transformer:
+    """A model for the data's vocabularies, with random weights or those of the first layers of `initial`, and perhaps
+    an adapter. dtype: of products."""
+    torch.manual_seed(options.seed)
     sizes = data.source_tokenizer.vocab_size, data.target_tokenizer.vocab_size
     bos_id = _bos_id(data.source_tokenizer)
     config = replace(config, source_vocab_size=sizes[0], target_vocab_size=sizes[1], bos_id=bos_id)
@@ -155,6 +153,8 @@ def _new_model(config: ModelConfig, data: PreparedData, initial: StoredModel | N
     if initial:
         weights = initial.model.state_dict()
         model.load_state_dict({name: weights[name] for name in model.state_dict()})
+    if options.adapter:
+        add_adapter(model, options.adapter.rank, dtype)
     return model
 
 
@@ -187,10 +187,11 @@ def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lam
 
 def base_of(recipe: Recipe, state: State | None) -> dict[str, str]:
     """The fingerprint of the model below the run's adapter, if it has one, as a part of `State.made_with`. Raises
-    UserError if it isn't the one of the checkpoint."""
+    UserError if it isn't the one of the checkpoint, or if peft isn't installed."""
     path = recipe.training.init_from
     if path is None or not recipe.training.adapter:
         return {}
+    need_peft()
     base = {"base": model_fingerprint(path)}
     if state is not None and state.made_with.get("base") != base["base"]:
         raise UserError(f"{path}: is another model than when the run began, whose adapter fits only that one")
