@@ -25,13 +25,14 @@ def add_adapter(model: Transformer, rank: int, dtype: torch.dtype) -> None:
     """Freezes the model and puts an adapter beside each linear layer of its encoder and decoder. dtype: of products; if
     it is bf16, frozen matrices and embeddings are stored in it."""
     from peft import LoraConfig, inject_adapter_in_model
+    from peft.tuners.lora import LoraLayer
 
     stacks = [(name, module) for name, module in model.named_modules() if name.startswith(("encoder.", "decoder."))]
     layers = [name for name, module in stacks if isinstance(module, nn.Linear)]
     inject_adapter_in_model(LoraConfig(r=rank, lora_alpha=ALPHA * rank, target_modules=layers), model)
     in_bf16 = dtype == torch.bfloat16
     for module in model.modules():
-        if hasattr(module, "cast_input_dtype_enabled"):
+        if isinstance(module, LoraLayer):
             module.cast_input_dtype_enabled = False  # an fp32 copy of each input, which autocast makes bf16 again
         elif isinstance(module, nn.Linear | nn.Embedding) and not module.weight.requires_grad and in_bf16:
             module.weight.data = module.weight.data.bfloat16()
