@@ -10,7 +10,7 @@ import time
 
 import pytest
 from benchmarks.load import measure
-from fastapi import HTTPException
+from starlette.exceptions import HTTPException
 
 from headway.errors import UserError
 from headway.serving import service as service_module
