@@ -58,7 +58,7 @@ class Run:
     earlier: Sequence[RunStage] | None
     """The stages before this one; None for a run without stages."""
     base: dict[str, str]
-    """As from `start.base_of`."""
+    """Fingerprint of the frozen model below an adapter, for checkpoints; empty without an adapter."""
 
     def __post_init__(self) -> None:
         options, data, device = self.recipe.training, self.data, next(self.model.parameters()).device
