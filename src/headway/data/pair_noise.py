@@ -87,7 +87,7 @@ def code_of(random: Random) -> str:
         return "".join(random.choices(ascii_lowercase, k=random.randint(2, 7)))
 
     number, small = random.randrange(10 ** random.randint(1, 7)), random.randrange(30)
-    slash = random.choice(("\\", "\\\\"))
+    slash = "\\" * random.choice((1, 2, 4))
     return random.choice(
         (
             f"https://{word()}.{word()}.org/{word()}/{word()}.html",
