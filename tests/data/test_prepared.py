@@ -173,7 +173,7 @@ def test_noise_of_both_sides_is_in_both(folder):
             kind = "usual" if pair == usual else "title" if pair == (titled(usual[0]), titled(usual[1])) else "other"
             assert kind != "other" or (pair[0] != usual[0] and pair[1] != usual[1])
             found[kind] += 1
-    assert 0.25 < found["title"] / found.total() < 0.35
+    assert 0.18 < found["title"] / found.total() < 0.35  # some are too long with capitals
     assert 0.1 < found["other"] / found.total() < 0.25
 
 

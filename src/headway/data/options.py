@@ -171,7 +171,7 @@ class FiltersSection(Section):
 
 
 class NoiseSection(Section):
-    share: float = Field(0.0, ge=0, le=1)
+    share: float = Field(default=0.0, ge=0, le=1)
     """The share of the source sentences that get noise, such as 0.3. The training text is prepared eight times with
     different noise, and each epoch uses the next version."""
     kinds: Annotated[list[NoiseKind], BeforeValidator(listed), AfterValidator(_unique), Field(min_length=1)] = [*KINDS]

@@ -26,7 +26,7 @@ FEWEST_COMMON, LEAST_DICE = 4, 0.3
 """Minimum of common pairs of two words, and of their Dice coefficient. A few wrong entries only misplace a tag."""
 _LATIN = r"a-zA-Z\u00c0-\u024f\d"
 _WORD = re.compile(
-    rf"(?<![{_LATIN}_./\\:@=&#~\0-])[{_LATIN}]++(?:[.,'’-][{_LATIN}]++)*+(?![{_LATIN}_/\\@=(\0]|[.:,-][{_LATIN}])"
+    rf"(?<![{_LATIN}_./\\:@=&#~%$\0-])[{_LATIN}]++(?:[.,'’-][{_LATIN}]++)*+(?![{_LATIN}_/\\@=(\0]|[.:,-][{_LATIN}])"
     rf"|[^\W\d_{_LATIN}]+"
 )
 """Words that aren't parts of code; \\0 stands for protected text. Korean endings follow Latin words without a space."""
@@ -133,7 +133,7 @@ def _change(word: str, random: Random) -> tuple[str, str | None]:
     """Text before and after the word, or text instead of it and None."""
     if any(map(str.isdigit, word)):
         return re.sub(r"\d", lambda _: str(random.randrange(10)), word), None
-    match random.randrange(4):
+    match random.randrange(3):
         case 0:
             return random.choice(_PLACEHOLDERS).format(_name(random)), None
         case 1:
