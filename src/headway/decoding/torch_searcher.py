@@ -20,7 +20,7 @@ from headway.decoding.greedy_search import greedy, sample
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.phrases import RequiredPhrases
 from headway.decoding.searcher import Hypothesis, search_batches
-from headway.devices import return_freed_memory
+from headway.devices import return_freed_memory, tensor_on
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Maximum batch size, in sentences and in hypotheses (see docs/tried.md)."""
@@ -131,7 +131,8 @@ class TorchSearcher:
 
     def _search_batch(self, work: _Work, options: SearchOptions, watch: BeamWatch | None) -> list[list[Hypothesis]]:
         engine = self._engine
-        rows = padded([[*source, engine.eos_id] for source in work.sources], self._pad_id, LENGTHS).to(self._device)
+        sources = padded([[*source, engine.eos_id] for source in work.sources], self._pad_id, LENGTHS)
+        rows = tensor_on(self._device, sources.numpy())
         if options.sample is not None:
             return self._sample(rows, work, options, options.sample)
         constraints = work.constraints(options)
