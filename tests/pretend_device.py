@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -60,6 +61,8 @@ class PretendTensor(Tensor):
     """Number of the current device, which a name without a number means."""
     copies = 0
     """Tensors that were copied to the device."""
+    memory = 2**34
+    """Its bytes."""
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -217,6 +220,9 @@ def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[..., torch.devic
             monkeypatch.setattr(torch, name, _on_cpu_instead(getattr(torch, name)))
         monkeypatch.setattr(torch.cuda, "is_available", lambda: kind == "cuda")
         monkeypatch.setattr(torch.cuda, "device_count", lambda: (number + 1) * (kind == "cuda"))
+        monkeypatch.setattr(
+            torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=PretendTensor.memory)
+        )
         monkeypatch.setattr(torch.cuda, "set_device", _set_device)
         monkeypatch.setattr(torch.cuda, "device", _as_current)
         monkeypatch.setattr(

@@ -24,6 +24,8 @@ from headway.devices import return_freed_memory, tensor_on
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Maximum batch size, in sentences and in hypotheses (see docs/tried.md)."""
+CARD, MOST_CARDS = 8 * 2**30, 8
+"""Bytes of a CUDA card for each such batch that a batch there is as large as, and the most of them."""
 LENGTHS = 4
 """Sources are padded to a multiple of this length: oneDNN compiles its products for each shape, and keeps them."""
 GROWTH = 192 * 2**20
@@ -91,10 +93,14 @@ class TorchSearcher:
         if required is not None:
             widths = [max(width, len(phrases) + 1) for phrases in required.phrases]
         batches: list[list[int]] = []
+        scale = 1
+        if self._device.type == "cuda":  # a step takes about as long for many rows as for few
+            memory = torch.cuda.get_device_properties(self._device).total_memory
+            scale = min(max(memory // CARD, 1), MOST_CARDS)
         for width in sorted(set(widths)):
             alike = [i for i, other in enumerate(widths) if other == width]
             most = min(ROWS_PER_BATCH // width, SENTENCES_PER_BATCH)
-            batches += search_batches(alike, lambda i: len(sources[i]), most)
+            batches += search_batches(alike, lambda i: len(sources[i]), most, scale)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
             wide = options if required is None else options.model_copy(update={"beam_size": widths[batch[0]]})
