@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -218,7 +218,7 @@ class ConstrainedBeams(Beams):
         """Forbids free text <eos> before all phrases are begun, a continuation of a phrase's last word, and any token
         within a phrase or where the missing phrases need all the room. (sentences * width, vocabulary)"""
 
-        def rows(places: np.ndarray) -> Tensor:
+        def rows(places: Any) -> Tensor:
             return tensor_on(log_probabilities.device, np.flatnonzero(places))
 
         state, lengths = self.coverage, self.table.lengths[:, None]
