@@ -168,13 +168,16 @@ class HuggingFaceModel:
 
     @torch.inference_mode()
     def score(self, source: list[int], target: list[int]) -> list[float]:
-        read, given = self._ids[[[self._start, *target]]], self._ids[[*target, self._end]]
+        read, given = self._theirs([self._start, *target]), self._theirs([*target, self._end])[0]
         logits = self._model(**self._inputs(source), decoder_input_ids=read).logits[0]  # (target length + 1, vocab)
         return F.log_softmax(logits.float(), dim=-1).gather(1, given[:, None])[:, 0].tolist()
 
     def _inputs(self, source: list[int]) -> dict[str, Tensor]:
-        ids = self._ids[[[*source, self._end]]]
+        ids = self._theirs([*source, self._end])
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+    def _theirs(self, ids: list[int]) -> Tensor:
+        return self._ids[ids][None]  # (1, length)
 
 
 def _check_tokenizer(stored: StoredModel, folder: Path, tokens: list[str], transformers: Any) -> None:
