@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
+from benchmarks.pretrained_folder import write_folder
 
 from benchmarks.pretrained_folder import write_folder
 from headway.errors import UserError
