@@ -30,7 +30,7 @@ ARCHITECTURES = {
     "m2m_100": "M2M100ForConditionalGeneration",
     "mbart": "MBartForConditionalGeneration",
 }
-"""Of each model_type."""
+"""The class of each model_type."""
 
 
 def export_huggingface(stored: StoredModel, output: Path) -> None:
