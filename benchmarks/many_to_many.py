@@ -20,9 +20,9 @@ from typing import Any
 
 import yaml
 
+from headway.data.corpus import read_lines
 from pretrained_folder import write_folder
 from quality import headway
-from headway.data.corpus import read_lines
 
 LANGUAGES = ("de", "en", "fr", "cs")
 DIRECTIONS = list(permutations(LANGUAGES, 2))

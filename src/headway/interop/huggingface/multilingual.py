@@ -23,7 +23,7 @@ from headway.text.tokenizer import CONTROL_PIECES, Tokenizer, language_token
 CONTROLS = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 """fairseq's ids of its control symbols."""
 _CONTROL_IDS = [CONTROLS[name] for name in ("<pad>", "<unk>", "<s>", "</s>")]
-"""Those of headway's."""
+"""The ids of the same symbols, in headway's order."""
 TOKENIZERS = {"m2m_100": ("M2M100Tokenizer", "NllbTokenizer"), "mbart": ("MBart50Tokenizer",)}
 """The tokenizer_class of each model_type, without the ending Fast."""
 
