@@ -325,7 +325,7 @@ def test_robustness(trained, corpus):
     assert rows[1].split("|")[9].strip() == "0%"
     rows = benchmark("robustness", trained, trained, *files, "--pairs").splitlines()[-2:]
     assert rows[0] == rows[1]
-    assert re.match(r"\| .* \|( [\d.]+, [\d.]+ \|){3}( [\d.]+% \|){3}( \d+ of \d+ \|){5}$", rows[0])
+    assert re.match(r"\| .* \|( [\d.]+, [\d.]+ \|){4}( [\d.]+% \|){3}( \d+ of \d+ \|){5}$", rows[0])
 
 
 def test_confidence(trained, corpus, tmp_path):
