@@ -150,10 +150,9 @@ def main() -> None:
     sources, references = (list(read_lines(file))[: given.lines] for file in (given.source, given.reference))
     if given.pairs:
         pairs = [*zip(sources, references, strict=True)]
-        table = {model: row_of_pairs(Translator.load(model), pairs, given.seed) for model in given.models}
-        names = [*table[given.models[0]]]
-        print(f"\n| Model | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
-        for model, row in table.items():
+        table = [row_of_pairs(Translator.load(model), pairs, given.seed) for model in given.models]
+        print(f"\n| Model | {' | '.join(table[0])} |\n|---|{'---|' * len(table[0])}")
+        for model, row in zip(given.models, table, strict=True):
             print(f"| {model} | {' | '.join(row.values())} |")
         return
     rows, short = [], []
