@@ -95,6 +95,22 @@ def test_what_can_not_be_read_counts_too(serve):
     assert [server.post("/detect", **body).status_code for body in bodies] == [400, 400, 429]
 
 
+def test_refusals_in_quick_succession_are_slowed_down(serve, monkeypatch):
+    monkeypatch.setattr("headway.serving.admission.Rates", lambda: Rates(lambda: 0.5))
+    monkeypatch.setattr("headway.serving.admission.REFUSALS_A_SECOND", 2)
+    server = serve(rate_limit=((60, 1),))
+
+    def seconds(number: int) -> float:
+        began = time.perf_counter()
+        server.post("/detect", json={"q": "a"}, **at(number))
+        return time.perf_counter() - began
+
+    assert server.post("/detect", json={"q": "a"}, **at(1)).status_code == 200
+    assert max(seconds(1), seconds(1)) < 0.5 <= min(seconds(1), seconds(1))
+    assert server.post("/detect", json={"q": "a"}, **at(2)).status_code == 200
+    assert seconds(2) < 0.5, "another client's refusals are its own"
+
+
 MINUTELY = ((60, 10),)
 
 
