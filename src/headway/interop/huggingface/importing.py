@@ -62,7 +62,7 @@ def _read(folder: Path) -> tuple[ModelInfo, ModelConfig, dict[str, Tensor]]:
     if not os.path.lexists(weights_file) and os.path.lexists(pickle):
         raise UserError(
             f"{pickle}: is a pickle, which runs its author's code; if you trust it, make "
-            "model.safetensors of it: MarianMTModel.from_pretrained(DIR).save_pretrained(DIR) of transformers"
+            "model.safetensors of it: AutoModelForSeq2SeqLM.from_pretrained(DIR).save_pretrained(DIR) of transformers"
         )
     kinds = read_header(weights_file)
     config = _model_config(hf, source, target, BIAS in kinds or bool(target.invented), folder)
