@@ -35,7 +35,7 @@ def rewrite_archive(data: bytes, replaced: Mapping[str, bytes]) -> bytes:
 
 def parse_xml(data: bytes) -> etree._Element:
     """The root of a file of XML. Raises UserError for one that declares entities."""
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, strip_cdata=False)
     root = etree.fromstring(data, parser)
     types = root.getroottree().docinfo.internalDTD
     if types is not None and any(types.iterentities()):
