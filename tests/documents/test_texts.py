@@ -95,6 +95,15 @@ def test_words_of_a_translation_are_no_markup(words):
     assert "".join(one.content for one in blocks[1].children) == words
 
 
+def test_markdown_takes_linear_time():
+    def seconds(count):
+        data, start = b"[^a" * count, time.process_time()
+        texts_of("md", data)
+        return time.process_time() - start
+
+    assert seconds(32_000) < 7 * max(seconds(8_000) for _ in range(2))
+
+
 def test_books():
     page, made = '<html><body><p>Ein <i id="a">Hund</i>.</p></body></html>', BytesIO()
     contents = "<ncx><text>Erstes Kapitel</text></ncx>"
@@ -174,4 +183,4 @@ def test_a_long_paragraph_of_flowed_mail_takes_linear_time():
         through("eml", data)
         return time.process_time() - start
 
-    assert min(seconds(40_000) for _ in range(2)) < 8 * max(seconds(10_000), 0.02)
+    assert min(seconds(20_000) for _ in range(2)) < 8 * max(seconds(5_000), 0.02)

@@ -31,7 +31,7 @@ class _Flow(NamedTuple):
 
     @property
     def _soft(self) -> str:
-        """What a line that goes on has after its last word and the space that follows this."""
+        """The end of a line that goes on, after its last word and the space between words."""
         return " " if self.params.get("delsp") == "yes" else ""
 
     def joined(self, text: str) -> str:
