@@ -53,8 +53,8 @@ def main() -> None:
         headway("import", work / "folder", "--output", work / "untrained")
     recipe = work / "recipe.yaml"
     recipe.write_text(yaml.safe_dump(recipe_of(text, work, options.steps)), encoding="utf-8")
-    headway("train", recipe, "--resume", work / "run", threads=1)
     if not (work / "imported").exists():
+        headway("train", recipe, "--resume", work / "run", threads=1)
         headway("export", work / "run", "--to", "huggingface", "--output", work / "exported")
         headway("import", work / "exported", "--output", work / "imported")
     print(f"| Direction | BLEU | equal of {options.lines}: greedy | beam 4 |\n|---|---|---|---|")
