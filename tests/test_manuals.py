@@ -47,7 +47,7 @@ KEY = re.compile(rf"(?:{SECTIONS})(?:\.[a-z_0-9]+)+")
 TEXT = {"source": "a.de", "target": "a.en"}
 KEYS = {*MAKER["recipe_keys"](), *(f"model.{name}" for name in ModelConfig.__dataclass_fields__)}
 PARTS_OF_KEYS = {key[: match.end()] for key in KEYS for match in re.finditer(r"[^.]+", key)}
-OF_A_MODEL = ("training.init_from=", "training.risk_samples=")
+OF_A_MODEL = ("training.init_from=", "training.risk_samples=", "training.adapter.")
 """Keys that need a trained model."""
 
 
