@@ -36,8 +36,8 @@ OF_OTHERS = {
     "--caddy",
 }
 """Options of pytest, of benchmarks, of torchrun, of gunicorn and of uv."""
-NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
-NO_KEYS |= RETIRED.keys()
+NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "model.about"}
+NO_KEYS |= {"tokenizer.spm", "tokenizer.js", "tokenizer.json"} | RETIRED.keys()
 """Files, keys that were retired, and what a page's model says of itself."""
 COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")
 COMMANDS = MAKER["commands"]()
