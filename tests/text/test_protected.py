@@ -11,7 +11,6 @@ from headway.text.protected import (
     _LIKELY,
     Atom,
     _matches,
-    has_words,
     joined,
     runs_of,
     split_protected,
@@ -282,7 +281,3 @@ def test_punctuation_between_words_and_protected_text_stays(text, runs, translat
     elements = split_protected(text)
     assert runs_of(elements) == runs
     assert joined(with_runs(elements, [f"{name}." for name in "AB"[: len(runs)]])) == translated
-
-
-def test_a_bare_number_has_nothing_to_translate():
-    assert [has_words(text) for text in ("1", " 42\n", "", "-", "12:30", "2.", "3일", "a")] == [False] * 4 + [True] * 4

@@ -156,8 +156,8 @@ def syntax_name(syntax: Atom) -> tuple[str, bool]:
 
 
 def has_words(text: str) -> bool:
-    """Whether the text has anything to translate: a visible letter or digit, and more than a bare number."""
-    return not text.strip().isdecimal() and any(char.isalnum() and not is_blank(char) for char in text)
+    """Whether the text has anything to translate: a visible letter or digit."""
+    return any(char.isalnum() and not is_blank(char) for char in text)
 
 
 def joined(elements: Iterable[Element]) -> str:
