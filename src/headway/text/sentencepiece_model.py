@@ -1,4 +1,4 @@
-"""Reads the bytes of a sentencepiece model, checks those of strangers, and makes the same model with other ids.
+"""Reads the bytes of a sentencepiece model, checks those of strangers, and makes the same model with other ids or pieces.
 
 sentencepiece itself refuses models that would make it read outside its memory. It allows rules of normalisation that
 replace a character by a megabyte or by bytes that aren't text; these are refused here.
@@ -165,6 +165,12 @@ def enlarged(model: bytes, tags: Sequence[str], text_begins: int, pieces: Sequen
         messages.append(_piece(name, lowest, _UNUSED) if score is None else _piece(name, score, _NORMAL))
     messages[text_begins:text_begins] = [_piece(tag, 0.0, _CONTROL) for tag in tags]
     return _with_pieces(model, messages)
+
+
+def shortened(model: bytes, ids: Iterable[int]) -> bytes:
+    """A model with these pieces alone, in this order. Raises UserError."""
+    messages = [message for field, message in _fields(model) if field == _PIECES]
+    return _with_pieces(model, [messages[id_] for id_ in ids])
 
 
 def load_processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
