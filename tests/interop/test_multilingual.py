@@ -1,15 +1,13 @@
 """Folders of M2M-100, NLLB-200 and mBART-50 with random weights: transformers and an import give the same numbers."""
 
-import io
 import json
-import random
 from pathlib import Path
 
 import pytest
 import safetensors.torch
-import sentencepiece
 import torch
 
+from benchmarks.pretrained_folder import write_folder
 from headway.errors import UserError
 from headway.interop.argos import export_argos
 from headway.interop.huggingface import export_huggingface, import_huggingface, read_huggingface
@@ -56,71 +54,11 @@ PAIRS = {
 }
 
 
-def languages(kind: str) -> list[str]:
-    from transformers.models.m2m_100 import tokenization_m2m_100
-    from transformers.models.mbart50 import tokenization_mbart50
-    from transformers.models.nllb import tokenization_nllb
-
-    if kind == "M2M100Tokenizer":
-        return [f"__{code}__" for code in tokenization_m2m_100.FAIRSEQ_LANGUAGE_CODES["m2m100"]]
-    module = tokenization_nllb if kind == "NllbTokenizer" else tokenization_mbart50
-    return list(module.FAIRSEQ_LANGUAGE_CODES)
-
-
-def write_folder(folder: Path, kind: str) -> None:
-    """A folder in the layout of the hub: fairseq's ids are one above sentencepiece's, or stand in vocab.json."""
-    out = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(LINES * 20),
-        model_writer=out,
-        model_type="unigram" if kind == "MBart50Tokenizer" else "bpe",
-        vocab_size=450,
-        normalization_rule_name="nmt_nfkc",
-        character_coverage=1.0,
-        unk_id=0,
-        bos_id=1,
-        eos_id=2,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    (folder / "sentencepiece.bpe.model").write_bytes(out.getvalue())
-    processor = sentencepiece.SentencePieceProcessor(model_proto=out.getvalue())
-    pieces = [processor.id_to_piece(id_) for id_ in range(3, processor.get_piece_size())]
-    codes, first = languages(kind), 4 + len(pieces)
-    options = {"tokenizer_class": kind, "src_lang": PAIRS[kind][0], "additional_special_tokens": codes}
-    if kind == "NllbTokenizer":  # without tokenizer.json transformers puts <mask> before the languages
-        ids = {code: first + 1 + i for i, code in enumerate(codes)} | {"<mask>": first}
-        options["added_tokens_decoder"] = {
-            str(id_): {"content": code, "special": True} for code, id_ in sorted(ids.items(), key=lambda one: one[1])
-        }
-    (folder / "tokenizer_config.json").write_text(json.dumps(options))
-    if kind == "M2M100Tokenizer":
-        random.Random(1).shuffle(pieces)
-        ids = {piece: id_ for id_, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *pieces])}
-        (folder / "vocab.json").write_text(json.dumps(ids))
-    name = "MBart" if kind == "MBart50Tokenizer" else "M2M100"
-    config = getattr(transformers, f"{name}Config")(
-        vocab_size=first + len(codes) + 8,
-        d_model=32,
-        encoder_layers=2,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=48,
-        decoder_ffn_dim=40,
-        max_position_embeddings=300,
-        scale_embedding=True,
-        decoder_start_token_id=2,
-        activation_function="relu",
-    )
-    torch.manual_seed(1)
-    model = getattr(transformers, f"{name}ForConditionalGeneration")(config)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
-        if name == "MBart":
-            model.final_logits_bias.normal_()
-    model.save_pretrained(folder)
+def write_random(folder: Path, kind: str) -> None:
+    """A tiny folder with weights far from zero."""
+    sizes = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "max_position_embeddings": 300}
+    sizes |= {"encoder_attention_heads": 4, "decoder_attention_heads": 2, "encoder_ffn_dim": 48, "decoder_ffn_dim": 40}
+    write_folder(folder, kind, LINES * 20, 450, noise=0.3, **sizes)
 
 
 @pytest.fixture(params=list(PAIRS))
@@ -132,7 +70,7 @@ def kind(request) -> str:
 def folder(kind, tmp_path) -> Path:
     folder = tmp_path / "folder"
     folder.mkdir()
-    write_folder(folder, kind)
+    write_random(folder, kind)
     return folder
 
 
@@ -291,7 +229,7 @@ def test_what_can_not_be_imported_is_refused(reason, tmp_path):
     kind, damage = DAMAGE[reason]
     folder = tmp_path / "folder"
     folder.mkdir()
-    write_folder(folder, kind)
+    write_random(folder, kind)
     damage(folder)
     with pytest.raises(UserError, match=reason) as refusal:
         import_huggingface(folder, tmp_path / "ours")
@@ -303,7 +241,7 @@ def test_what_can_not_be_imported_is_refused(reason, tmp_path):
 def imported(tmp_path) -> Path:
     """An imported NLLB folder, and beside it the folder itself."""
     (tmp_path / "folder").mkdir()
-    write_folder(tmp_path / "folder", "NllbTokenizer")
+    write_random(tmp_path / "folder", "NllbTokenizer")
     import_huggingface(tmp_path / "folder", tmp_path / "model")
     return tmp_path / "model"
 
