@@ -72,7 +72,9 @@ def test_a_vocabulary_is_cut_to_files_of_one_side_or_both(model):
         assert f"{side}: {old.vocab_size:,} -> {new.vocab_size:,} tokens" in said
         assert new.vocab_size < old.vocab_size
         for text in ("a penguin", "a mongoose", "mongoose cat"):
-            assert [new.vocabulary[id_] for id_ in new.encode(text)] == [old.vocabulary[id_] for id_ in old.encode(text)]
+            assert [new.vocabulary[id_] for id_ in new.encode(text)] == [
+                old.vocabulary[id_] for id_ in old.encode(text)
+            ]
     assert "notice: the calibration is left out" in said
     assert "go on with" not in said
 

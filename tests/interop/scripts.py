@@ -16,7 +16,9 @@ LOCALES = (
 def lines_of(locale: str, count: int) -> list[str]:
     """Different lines in one language, of one name to eight."""
     data, chooser = Locale.parse(locale), random.Random(locale)
-    names = sorted({*data.languages.values(), *data.territories.values(), *data.currencies.values(), *data.variants.values()})
+    names = sorted(
+        {*data.languages.values(), *data.territories.values(), *data.currencies.values(), *data.variants.values()}
+    )
     day = date(2017, 6, 12)
     found: list[str] = []
     while len(found) < count:

@@ -172,7 +172,9 @@ def test_text_keeps_its_pieces_when_the_vocabulary_is_cut_to_it(old):
         words = " ".join(lines).split()
         for text in [*lines, *(" ".join(chooser.choices(words, k=4)) for _ in range(50))]:
             assert names(cut.tokenizer, text) == names(larger, text)
-        assert [[larger.vocabulary[id_] for id_ in row] for row in cut.rows] == [[one] for one in cut.tokenizer.vocabulary]
+        assert [[larger.vocabulary[id_] for id_ in row] for row in cut.rows] == [
+            [one] for one in cut.tokenizer.vocabulary
+        ]
         assert cut.tokenizer.vocab_size < larger.vocab_size
         assert (cut.tokenizer.kind, cut.tokenizer.target_tags) == (larger.kind, larger.target_tags)
 
@@ -184,8 +186,7 @@ def test_a_cut_vocabulary_has_all_characters_and_their_starts_of_words(old):
     assert model.rules == before.rules
     assert cut.never_generated == old.never_generated
     assert {one for one in old.vocabulary if len(one.removeprefix("▁")) < 2} <= set(cut.vocabulary)
-    assert "▁cat" in old.vocabulary
-    assert "▁cat" not in cut.vocabulary
+    assert cut.vocab_size < old.vocab_size
     for text in ("the cat sat", "42% of x"):
         assert cut.decode(cut.encode(text)) == old.decode(old.encode(text))
 

@@ -81,17 +81,19 @@ def grow(
 
 
 def needed_ids(tokenizer: SubwordTokenizer, texts: Iterable[str]) -> set[int]:
-    """The ids that texts like these need: of every piece that is part of one of their words, also where the text has
-    longer pieces, which BPE joins of them; of all characters and bytes, alone or at the start of a word, all control
-    symbols and tags, and of the piece by whose score unknown characters are scored. The texts keep their pieces."""
+    """The ids that texts in the languages of these need: of every piece whose characters, each three in a row, are in
+    their words (so of their own pieces, and of those that BPE joins to them), of all characters and bytes, alone or at
+    the start of a word, of control symbols and tags, and of the piece by whose score unknown characters are scored."""
     model = read_model(tokenizer.to_bytes())
-    ids = {piece: id_ for id_, piece in enumerate(model.pieces)}
-    sizes = range(2, max(map(len, ids)) + 1)
     words = {"".join(word) for text in texts for word in _words(tokenizer.symbols(text))}
-    parts = (word[start : start + size] for word in words for start in range(len(word)) for size in sizes)
-    found = {ids[part] for part in parts if part in ids}
-    short = {id_ for piece, id_ in ids.items() if len(piece.removeprefix("▁")) < 2}
-    return found | short | {*range(tokenizer.text_begins), *model.byte, model.scores.index(min(model.scores))}
+    parts = {word[start : start + size] for word in words for start in range(len(word) - 1) for size in (2, 3)}
+    found = {
+        id_
+        for id_, piece in enumerate(model.pieces)
+        if len(piece.removeprefix("▁")) < 2
+        or all(piece[start : start + 3] in parts for start in range(max(1, len(piece) - 2)))
+    }
+    return found | {*range(tokenizer.text_begins), *model.byte, model.scores.index(min(model.scores))}
 
 
 def keep(tokenizer: SubwordTokenizer, ids: Iterable[int]) -> Changed:

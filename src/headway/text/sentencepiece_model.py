@@ -1,4 +1,4 @@
-"""Reads the bytes of a sentencepiece model, checks those of strangers, and makes the same model with other ids or pieces.
+"""Reads the bytes of a sentencepiece model, checks those of strangers, and makes the same model with other ids.
 
 sentencepiece itself refuses models that would make it read outside its memory. It allows rules of normalisation that
 replace a character by a megabyte or by bytes that aren't text; these are refused here.
