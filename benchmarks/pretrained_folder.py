@@ -1,4 +1,4 @@
-"""Makes a Hugging Face folder of M2M-100, NLLB-200 or mBART-50 with random weights, whose tokenizer is learned from text.
+"""Makes a Hugging Face folder of M2M-100, NLLB-200 or mBART-50 with random weights and a tokenizer learned from text.
 
     python benchmarks/pretrained_folder.py M2M100Tokenizer --text train.de train.en --vocab-size 8000 \
         --output m2m d_model=256 encoder_layers=3 decoder_layers=3 encoder_ffn_dim=512 decoder_ffn_dim=512

@@ -8,9 +8,30 @@ from babel.dates import format_date
 from babel.numbers import format_currency, format_decimal
 
 LOCALES = (
-    "am ar as bn bo chr cs de dz el en es fa fr gu he hi hy ja ka km kn ko lo ml my ne or pa pl ru si ta te th uk ur vi "
-    "zh zh_Hant"
-).split()
+    *(
+        "am",
+        "ar",
+        "as",
+        "bn",
+        "bo",
+        "chr",
+        "cs",
+        "de",
+        "dz",
+        "el",
+        "en",
+        "es",
+        "fa",
+        "fr",
+        "gu",
+        "he",
+        "hi",
+        "hy",
+        "ja",
+    ),
+    *("ka", "km", "kn", "ko", "lo", "ml", "my", "ne", "or", "pa", "pl", "ru", "si", "ta", "te", "th", "uk", "ur"),
+    *("vi", "zh", "zh_Hant"),
+)
 
 
 def lines_of(locale: str, count: int) -> list[str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
-
 from benchmarks.pretrained_folder import write_folder
+
 from headway.errors import UserError
 from headway.interop.argos import export_argos
 from headway.interop.huggingface import export_huggingface, import_huggingface, read_huggingface

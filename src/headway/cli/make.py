@@ -186,7 +186,8 @@ def extend(
 
     `--keep-text` cuts a vocabulary of many languages to those of the text, such as the training text of both sides.
     What stays are the tokens whose characters, each three in a row, are in a word of the text, all characters, and all
-    tags of languages. The text keeps its tokens, and its translations if these do. The model takes less memory and time.
+    tags of languages. The text keeps its tokens, and its translations if these do. The model takes less memory and
+    time.
 
     \b
     headway extend runs/mine --add-pieces 1000 --source new.de --target new.en --output models/larger
@@ -209,8 +210,9 @@ def extend(
     if add_pieces and not any(text.strip() for texts in sides for text in texts):
         raise UserError(f"{files[0]}: has no text to learn tokens from")
     if keep_text:
-        kept = [text for file in keep_text for texts in _texts([file], [], model) for text in texts]
-        if all(map(is_blank, kept)):
+        texts = (text for file in keep_text for side in _texts([file], [], model) for text in side)
+        kept = [text for text in texts if not is_blank(text)]
+        if not kept:
             raise UserError(f"{keep_text[0]}: has no text to cut the vocabulary to")
         cut = cut_model(stored, kept)
         _tell_share_kept(stored, kept)
