@@ -193,25 +193,25 @@ class Server:
 
     def __init__(self, command: Command, environment: dict[str, str]) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
-        self._command = [*command, "--port", str(self._port)]
+            self.port = free.getsockname()[1]
+        self._command = [*command, "--port", str(self.port)]
         self._environment = {**os.environ, **environment}
 
     def __enter__(self) -> Server:
         self._start = time.perf_counter()
         quiet = subprocess.DEVNULL
-        self._process = subprocess.Popen(self._command, env=self._environment, stdout=quiet, stderr=quiet)
-        self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        self.process = subprocess.Popen(self._command, env=self._environment, stdout=quiet, stderr=quiet)
+        self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         while not self._is_healthy():
-            if self._process.poll() is not None:
+            if self.process.poll() is not None:
                 raise SystemExit(f"{' '.join(self._command)} ended")
             time.sleep(0.005)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
-        self._process.terminate()
-        self._process.wait()
+        self.process.terminate()
+        self.process.wait()
 
     @property
     def age(self) -> float:
@@ -220,7 +220,7 @@ class Server:
     @property
     def memory(self) -> float:
         """MiB that it has in memory (Linux)."""
-        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def translate(self, texts: str | Sequence[str], direction: tuple[str, str]) -> None:
@@ -274,6 +274,15 @@ def installed(environment: Path) -> float:
     return sum(file.lstat().st_blocks * 512 for file in packages.rglob("*")) / 2**20
 
 
+def libretranslate(python: str, model: Path, folder: Path) -> tuple[Command, dict[str, str]]:
+    """The command and environment variables of a LibreTranslate that has an Argos export of the model in `folder`."""
+    package = folder / "model.argosmodel"
+    homes = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "CONFIG", "CACHE")}
+    seconds([sys.executable, "-m", "headway", "export", str(model), "--to", "argos", "--output", str(package)])
+    seconds([python, "-c", INSTALL, str(package)], environment=homes)
+    return [python, "-c", LIBRETRANSLATE], homes
+
+
 def beside_peers(
     model: Path, texts: list[str], direction: tuple[str, str], environments: Path, rounds: int
 ) -> dict[str, Any]:
@@ -281,13 +290,9 @@ def beside_peers(
     pythons = {name: str(environments / name / "bin" / "python") for name in ENVIRONMENTS}
     sizes = {name: {"installed, MiB": installed(environments / name)} for name in pythons}
     with tempfile.TemporaryDirectory() as temporary:
-        package = Path(temporary, "model.argosmodel")
-        homes = {f"XDG_{name}_HOME": str(Path(temporary, name)) for name in ("DATA", "CONFIG", "CACHE")}
-        seconds([sys.executable, "-m", "headway", "export", str(model), "--to", "argos", "--output", str(package)])
-        seconds([pythons["libretranslate"], "-c", INSTALL, str(package)], environment=homes)
         servers = {
             "headway-serve": ([pythons["headway-serve"], "-m", "headway", "serve", str(model)], HEADWAY),
-            "libretranslate": ([pythons["libretranslate"], "-c", LIBRETRANSLATE], homes),
+            "libretranslate": libretranslate(pythons["libretranslate"], model, Path(temporary)),
         }
         found: dict[str, list[dict[str, float]]] = {name: [] for name in pythons}
         for _ in range(rounds):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT = 640, 330
+WIDTH, HEIGHT = 640, 380
 LEFT, RIGHT, TOP, BOTTOM = 56, 24, 52, 56
 """Pixels around the points."""
 LETTER, LINE, RADIUS = 7.4, 18, 6
@@ -109,12 +109,12 @@ def points(
         boxes = [
             Box(at, above, at + width, above + 2 * LINE)
             for above in (top - LINE, top + 8, top - 2 * LINE - 8, top + LINE, top - 3 * LINE)
-            for at in (left + 11, left - 11 - width, left - width / 2)
+            for at in (left + 11, min(left + 11, WIDTH - 4 - width), left - 11 - width, left - width / 2)
         ]
         room = [box for box in boxes if box.left >= LEFT - 40 and box.right <= WIDTH and box.bottom <= HEIGHT - 44]
         box = next((box for box in room if not any(box.meets(one) for one in taken)), boxes[0])
         taken.append(box)
-        anchor, at = ("end", box.right) if box.right <= left else ("start", box.left)
+        anchor, at = ("end", box.right) if box.left + box.right < 2 * left else ("start", box.left)
         for number, text in enumerate(label):
             place = f'x="{at:.0f}" y="{box.top + 13 + LINE * number:.0f}" text-anchor="{anchor}"'
             kind = ' class="quiet"' if number else ""

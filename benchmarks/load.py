@@ -19,6 +19,12 @@ from pathlib import Path
 from typing import Any
 
 
+def processor(process: subprocess.Popen[Any]) -> float:
+    """Seconds of processor time that all its threads, and its children that have ended, have taken (Linux)."""
+    times = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:15]
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+
+
 class ServerProcess:
     """`headway serve` with these arguments at a free port, listening when it is entered, ended when it is left."""
 
@@ -69,9 +75,7 @@ class ServerProcess:
 
     @property
     def processor(self) -> float:
-        """Seconds of processor time that all its threads, and its children that have ended, have taken (Linux)."""
-        times = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:15]
-        return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+        return processor(self.process)
 
     @property
     def memory(self) -> int:

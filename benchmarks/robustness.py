@@ -1,27 +1,51 @@
 """How much BLEU does noise in the source cost a model, and how much of it does training with noise win back?
 
     python benchmarks/robustness.py MODEL [MODEL ...] --source test.de --reference test.en [--seed 7] [--lines N]
+    python benchmarks/robustness.py MODEL [MODEL ...] --source test.en --reference test.ko --pairs
 
 Translates the test set as it is, and with each kind of noise of `headway perturb`, by every model with its own search
 options. Prints a Markdown table: BLEU of each model, what noise costs on average, and, for every model after the first,
 how much of the first one's loss it doesn't have. The last column tells how models bear single words, the most frequent
 of the test set: the share whose translation has at most two words. A model that has read sentences alone tends to write
 one.
+
+--pairs measures what noise of both sides (`data.noise.pairs`) is for. BLEU by characters and chrF of the test set as it
+is, with each word capitalised on both sides, and three sentences at a time in one line, not split. Of lines of code,
+addresses and numbers, and of test lines with one of them at their end, the share that keeps it; of test lines with a
+tag, placeholder or code at an aligned place, the share that keeps all of it. Then the test set itself: the segments
+that keep all tags, placeholders and code that the reference keeps, and those with wrong numbers where the reference has
+the right ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 from headway.data.corpus import read_lines
 from headway.data.noise import KINDS, perturbed
+from headway.data.pair_noise import Pair, code_of, dictionary_of, sentences_of, titled, with_tags
 from headway.evaluation import score_translations
+from headway.text.numbers import check_numbers
+from headway.text.protected import Atom, split_protected
 from headway.text.words import word_spans
 from headway.translator import Translator
 
 SINGLE_WORDS = 300
 """The most frequent ones."""
+LINES_TO_COPY = 200
+TOGETHER = 3
+"""Sentences in a line."""
+_CODE = re.compile(
+    r"""(?x) --?[A-Za-z][\w-]*=[!-~]+ | (?<![\w-])--[a-z][\w-]+ | (?:[A-Za-z]:|\\)\\[!-~]+
+    | (?<![\w<])/[\w.-]+(?:/[\w.-]+)+ | \b\w+\(\) | \b[A-Za-z]\w*_\w+\b | \b(?:[a-z]+|[A-Z][a-z]+)[A-Z]\w+\b
+    | \*\.\w+ | \b\w+\.[a-z]{3,4}\b | \b\d+(?:\.\d+){2,}\b""",
+    re.ASCII,
+)
+"""Paths, options, calls, names of programs, files and versions."""
 
 
 def bleu_by_kind(translator: Translator, sources: list[str], references: list[str], seed: int) -> dict[str, float]:
@@ -46,6 +70,68 @@ def short_answers(translator: Translator, sources: list[str]) -> float:
     return sum(1 <= length <= 2 for length in lengths) / len(lengths)
 
 
+def parts_of(text: str) -> dict[str, Counter[str]]:
+    """The tags, the other protected text and the code of a text."""
+    atoms = [one.raw for one in split_protected(text) if isinstance(one, Atom)]
+    words = " ".join(one for one in split_protected(text) if isinstance(one, str))
+    tags = Counter(one for one in atoms if one.startswith("<"))
+    return {"tags": tags, "placeholders": Counter(atoms) - tags, "code": Counter(_CODE.findall(words))}
+
+
+def has_all(text: str, parts: Counter[str]) -> bool:
+    return all(text.count(part) >= count for part, count in parts.items())
+
+
+def put_in(before: Pair, after: Pair) -> Counter[str]:
+    """What a pair has on both sides since it was changed."""
+    found, had = (Counter(re.findall(r"<[^<>]*>|[^\s<>]+", source)) for source, _ in (after, before))
+    return Counter({part: count for part, count in (found - had).items() if part in after[1]})
+
+
+def row_of_pairs(translator: Translator, pairs: list[Pair], seed: int) -> dict[str, str]:
+    def translated(texts: list[str]) -> list[str]:
+        return [one.text for one in translator.translate(texts)]
+
+    def scored(name: str, some: list[Pair]) -> list[str]:
+        found = translated([source for source, _ in some])
+        references = [target for _, target in some]
+        by_characters = score_translations(found, references, "char")
+        row[name] = f"{by_characters.bleu:.2f}, {by_characters.chrf:.2f}"
+        return found
+
+    row: dict[str, str] = {}
+    random, dictionary = Random(seed), dictionary_of(pairs)
+    as_they_are = scored("clean", pairs)
+    scored("title", [(titled(source), titled(target)) for source, target in pairs])
+    sentences = sentences_of(pairs)
+    together = [sentences[first : first + TOGETHER] for first in range(0, len(sentences), TOGETHER)]
+    scored("joined", [(" ".join(one for one, _ in some), " ".join(other for _, other in some)) for some in together])
+    lines = [code_of(random) for _ in range(LINES_TO_COPY)]
+    copies = translated(lines)
+    row["copied"] = f"{sum(map(str.__eq__, lines, copies)) / len(lines):.1%}"
+    texts = [source.rstrip(" .!?:") for source, _ in pairs[:LINES_TO_COPY]]
+    found = translated([f"{text}: {line}" for text, line in zip(texts, lines, strict=False)])
+    row["code at the end"] = f"{sum(line in text for line, text in zip(lines, found, strict=False)) / len(found):.1%}"
+    tagged = [with_tags(pair, dictionary, random) for pair in pairs]
+    put = [put_in(*both) for both in zip(pairs, tagged, strict=True)]
+    kept = [has_all(text, parts) for text, parts in zip(translated([one for one, _ in tagged]), put, strict=True)]
+    row["tags put in"] = f"{sum(kept) / len(kept):.1%}"
+
+    languages = translator.info.source_language, translator.info.target_language
+    counts = {name: [0, 0] for name in ("tags", "placeholders", "code", "all of them", "wrong numbers")}
+    for (source, target), text in zip(pairs, as_they_are, strict=True):
+        parts = parts_of(source)
+        parts["all of them"] = sum(parts.values(), Counter())
+        for name, some in parts.items():
+            if some and has_all(target, some):
+                counts[name][0] += has_all(text, some)
+                counts[name][1] += 1
+        if any(map(str.isdecimal, source)) and not check_numbers(source, target, languages):
+            counts["wrong numbers"][0] += bool(check_numbers(source, text, languages))
+            counts["wrong numbers"][1] += 1
+    return row | {name: f"{some} of {of}" for name, (some, of) in counts.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path)
@@ -53,8 +139,17 @@ def main() -> None:
     parser.add_argument("--reference", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--lines", type=int)
+    parser.add_argument("--pairs", action="store_true")
     given = parser.parse_args()
     sources, references = (list(read_lines(file))[: given.lines] for file in (given.source, given.reference))
+    if given.pairs:
+        pairs = [*zip(sources, references, strict=True)]
+        table = {model: row_of_pairs(Translator.load(model), pairs, given.seed) for model in given.models}
+        names = [*table[given.models[0]]]
+        print(f"\n| Model | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
+        for model, row in table.items():
+            print(f"| {model} | {' | '.join(row.values())} |")
+        return
     rows, short = [], []
     for model in given.models:
         print(model, flush=True)

@@ -1,12 +1,15 @@
 """What does `headway serve` stand, and how fast is it?
 
     python benchmarks/serving.py MODEL SOURCE [--engine torch] [--beam N] [--seconds 60] [--only NAME ...] [--json FILE]
+        [--libretranslate PYTHON]
 
 The loads come from this process, which shares the cores with the server; its share is given. Answers are compared with
 those that the same server gives when nothing else is asked. The parts:
 
 steady    50 clients, one sentence each at a time; the same with --batch-size 1; `Translator.translate` of random
-          batches of 25 in this run, and of all sentences, with the processor time of a sentence here and there
+          batches of 25 in this run, and of all sentences, with the processor time of a sentence here and there;
+          with --libretranslate the same clients of LibreTranslate, which the environment of PYTHON has, with an Argos
+          export of the same model, whose beam is 4
 lists     8 clients, lists of 32 sentences, against `Translator.translate` of all sentences in this run
 burst     1,000 requests at once: refusals, memory, /health meanwhile, and the way back
 vanish    20 clients that go away while they are worked for
@@ -26,10 +29,12 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from deploying import Server, libretranslate
 from headway.bench.machine import versions
-from load import Client, HealthWatch, Report, ServerProcess, load, measure, soak
+from load import Client, HealthWatch, Report, ServerProcess, load, measure, processor, soak
 
 CLIENTS, LIST, LIST_CLIENTS, BURST = 50, 32, 8, 1000
 VANISHING, SLOW = 20, 200
@@ -122,6 +127,7 @@ class Bench:
             single = asyncio.run(self.load(server.port, min(20, self.options.seconds)))
         together, alone, batches, there = self.offline()
         gain, offline_gain = batching.rate / single.rate, together / alone
+        beside = self.libretranslate(batching.rate) if self.options.libretranslate else {}
         return {
             "batching": shown(batching),
             "without": shown(single),
@@ -132,7 +138,23 @@ class Bench:
             "part of those": round(batching.rate / batches, 2),
             "processor time of a sentence, ms": {"server": round(1000 * here, 2), "offline": round(1000 * there, 2)},
             "times that of offline": round(here / there, 2),
+            **beside,
         }
+
+    def libretranslate(self, rate: float) -> dict[str, Any]:
+        """What LibreTranslate answers to the same clients, and how many times as many sentences a second `rate` is."""
+        with TemporaryDirectory() as folder:
+            command = libretranslate(self.options.libretranslate, self.options.model, Path(folder))
+            with Server(*command) as server:
+                server.translate(self.texts[0], (self.fields["source"], self.fields["target"]))
+                before = processor(server.process)
+                asked = load(
+                    server.port, self.texts, {}, clients=CLIENTS, seconds=self.options.seconds, fields=self.fields
+                )
+                report = asyncio.run(asked)
+                spent = (processor(server.process) - before) / report.sentences
+        times = {"ms of processor time": round(1000 * spent, 2), "headway, times": round(rate / report.rate, 2)}
+        return {"LibreTranslate": shown(report) | times}
 
     def lists(self) -> dict[str, Any]:
         with self.server() as server:
@@ -265,6 +287,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--soak", type=float, default=120)
     parser.add_argument("--only", nargs="*", choices=PARTS, default=PARTS)
+    parser.add_argument("--libretranslate", metavar="PYTHON", help="an interpreter that has it, for the steady load")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     bench = Bench(options)

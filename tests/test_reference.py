@@ -55,7 +55,13 @@ def test_options_stay_few():
     """Recipe keys and flags, each name once: `--beam-size` is `decoding.beam_size`."""
     corpora = ("data.train", "data.monolingual", "data.distilled", "data.valid", "data.held_out")
     sections = ("data", "tokenizer", "model", "training", "decoding")
-    groups = (*corpora, "data.filters", "data.noise", *(f"stages.{section}" for section in sections))
+    groups = (
+        *corpora,
+        "data.filters",
+        "data.noise",
+        "training.adapter",
+        *(f"stages.{section}" for section in sections),
+    )
     keys = {key for key in MAKER["recipe_keys"]() if key not in groups and not key.startswith("data.held_out.")}
     of_corpora = {key.removeprefix("data.train.") for key in keys if key.startswith("data.train.")}
     keys -= {f"data.{corpora}.{name}" for corpora in ("monolingual", "distilled") for name in of_corpora}

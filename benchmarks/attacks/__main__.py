@@ -18,6 +18,7 @@ import contextlib
 import json
 import os
 import random
+import socket
 import statistics
 import subprocess
 import sys
@@ -208,7 +209,14 @@ def behind_caddy(port: int) -> Iterator[int]:
         environment = {**os.environ, "HOME": folder}
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment)
         try:
-            time.sleep(2)
+            until = time.monotonic() + 30
+            while True:
+                with contextlib.suppress(ConnectionRefusedError):
+                    socket.create_connection((VICTIM, front)).close()
+                    break
+                if process.poll() is not None or time.monotonic() > until:
+                    raise SystemExit("caddy doesn't listen")
+                time.sleep(0.05)
             yield front
         finally:
             process.terminate()

@@ -15,6 +15,7 @@ from tests.ids import write_ids
 from headway.data import corpus as corpus_module
 from headway.data import prepare as preparing
 from headway.data import shards
+from headway.data.pair_noise import titled
 from headway.data.prepare import prepare, prepare_folder
 from headway.data.prepared import find_tokenizer, made_from, read_prepared_for
 from headway.data.shards import ParallelIds
@@ -151,6 +152,29 @@ def test_noise_is_in_the_sources_of_training_alone(folder):
         assert tokenizer.decode(of_noisy.target[pair].tolist()) == of_usual.decode(target)
     reports = [json.loads((folder / name / "report.json").read_text()) for name in ("1", "usual")]
     assert reports[0] == reports[1]
+
+
+def test_noise_of_both_sides_is_in_both(folder):
+    """A source in capitals has its target in capitals, a changed source a changed target. The tag stays, and the number
+    of processes is no difference."""
+    noise = ("tokenizer.kind=bpe", "tokenizer.vocab_size=400", "data.noise.pairs={title: 0.3, tags: 0.1, copy: 0.1}")
+    for processes in (1, 2):
+        make(recipe_of(folder, *noise, tag="en"), folder / str(processes), processes)
+    assert files(folder / "1") == files(folder / "2")
+    sides = ParallelIds(folder / "1" / "train").source, ParallelIds(folder / "1" / "train").target
+    tokenizers = [find_tokenizer(folder / "1", side) for side in ("source", "target")]
+    found = Counter()
+    for first in range(0, len(sides[0]), 8):
+        rows = [[side[first + number].tolist() for side in sides] for number in range(8)]
+        assert {source[0] for source, _ in rows} == {sides[0][0][0]}, "the tag"
+        pairs = [(tokenizers[0].decode(source[1:]), tokenizers[1].decode(target)) for source, target in rows]
+        usual = Counter(pairs).most_common(1)[0][0]
+        for pair in pairs:
+            kind = "usual" if pair == usual else "title" if pair == (titled(usual[0]), titled(usual[1])) else "other"
+            assert kind != "other" or (pair[0] != usual[0] and pair[1] != usual[1])
+            found[kind] += 1
+    assert 0.18 < found["title"] / found.total() < 0.35  # some are too long with capitals
+    assert 0.1 < found["other"] / found.total() < 0.25
 
 
 def test_the_vocabulary_has_tokens_for_noise(folder):

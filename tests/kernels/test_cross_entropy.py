@@ -63,3 +63,14 @@ def test_in_bf16_the_loss_is_near_that_of_fp32(weighted):
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)
     assert (gradients[1] - gradients[0]).norm() < 0.01 * gradients[0].norm()
     assert gradients[1].dtype == torch.float32
+
+
+def test_a_frozen_output_layer_gets_no_gradient_and_changes_no_other():
+    targets, found = torch.arange(9), []
+    hidden, weight, bias = torch.randn(9, 4), torch.randn(20, 4), torch.randn(20)
+    for frozen in (False, True):
+        leaves = [one.clone().requires_grad_() for one in (hidden, weight, bias)]
+        output_cross_entropy(leaves[0], *(leaves[1:] if not frozen else (weight, bias)), targets, 0.1).backward()
+        found.append(leaves[0].grad)
+    assert torch.equal(*found)
+    assert weight.grad is bias.grad is None

@@ -157,7 +157,7 @@ def test_a_retired_key_within_a_section_is_taken_at_its_default(recipe_file, sta
         recipe_file.write_text(text)
         recipe = load_recipe(recipe_file)
         [trained] = [recipe.of_stage(one, recipe_file.parent) for one in recipe.stages] or [recipe]
-        assert trained.data.noise.model_dump() == {"share": 0.5, "kinds": [*KINDS]}
+        assert trained.data.noise.model_dump() == {"share": 0.5, "kinds": [*KINDS], "pairs": {}}
     recipe_file.write_text(text.replace("8", "4"))
     with pytest.raises(UserError, match=r"data.noise.versions was retired; leave it out \(only 8"):
         load_recipe(recipe_file)
@@ -283,7 +283,10 @@ def test_numbers_have_their_bounds(recipe_file, key, last, beyond):
         ("model.preset=huge", "model.preset"),
         ("tokenizer.lowercase=true", "lowercase is for kind: word"),
         ("tokenizer.segmentation_alpha=0.2", "tokenizer.segmentation_alpha was retired; leave it out (only 0.1, its"),
-        ("data.noise={}", "data.noise.share"),
+        ("data.noise={}", "data.noise: needs share or pairs"),
+        ("data.noise.pairs={titel: 0.1}", "data.noise.pairs"),
+        ("data.noise.pairs={title: 0}", "data.noise.pairs.title"),
+        ("data.noise.pairs={title: 0.5, copy: 0.6}", "the shares of pairs are more than 1 together"),
         ("data.noise={share: 0.3, kinds: [typo]}", "data.noise.kinds"),
         ("training.tokens_per_micro_batch=100000", "is more than tokens_per_batch"),
         ("training.risk_samples=1", "risk_samples must be 0 or at least 2"),

@@ -16,12 +16,14 @@ from headway.recipe.planning import Devices, activation_bytes, training_memory
 from headway.recipe.recipe import TrainingSection
 from headway.recipe.sizes import (
     TRAINING,
+    adapter_weights,
     forward_work,
     on_meta,
     weights_in_products,
     work_of_step,
     work_of_update,
 )
+from headway.training.adapters import add_adapter
 from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizers
 from headway.training.step import Batches, train_step
@@ -120,6 +122,22 @@ def test_work_of_a_step_is_counted_by_torch(changes):
     assert counted.get_total_flops() == work_of_step(config, step)
 
 
+def test_work_of_an_adapter_is_about_what_torch_counts():
+    """But for what nobody needs: the gradient of the embeddings."""
+    pytest.importorskip("peft")
+    config = ModelConfig(500, 500, d_model=64, num_heads=4, d_ff=128, encoder_layers=3, decoder_layers=3)
+    batches = Batches(Corpus(60, 500), torch.device("cpu"), 1200, 600)
+    [step, *_] = batches.plan.steps(0)
+    loss_of = TranslationLoss(Transformer(config), 0.1)
+    add_adapter(loss_of.model, 8, torch.float32)
+    for module in loss_of.modules():
+        if isinstance(module, ScaledDotProductAttention):
+            module.fused = False
+    with FlopCounterMode(display=False) as counted:
+        accumulate_gradients(loss_of, map(batches.tensors, step), 1, torch.float32)
+    assert counted.get_total_flops() == pytest.approx(work_of_step(config, step, 8), rel=0.05)
+
+
 class Kept:
     """Bytes that autograd keeps while it is open, but for those of the weights and of their copies."""
 
@@ -208,11 +226,14 @@ def test_activations_without_layers_by_hand(bf16, wide, on_cpu, drawn, dropout):
     assert activation_bytes(config, 1000, (20, 20), Devices(bf16=bf16, on_cpu=on_cpu)) == wanted
 
 
+@pytest.mark.parametrize("rank", [0, 16])
 @pytest.mark.parametrize(("precision", "micro_batches"), [("fp32", 1), ("bf16", 1), ("bf16", 3)])
-def test_peak_is_what_torch_allocates(precision, micro_batches):
+def test_peak_is_what_torch_allocates(precision, micro_batches, rank):
     """By its profiler, in steps of the preset small, within a tenth."""
     device = torch.device("cpu")
     dtype = training_dtype(precision, device)
+    if rank:
+        pytest.importorskip("peft")
     if precision == "bf16" and training_dtype("auto", device) != dtype:
         pytest.skip("this processor has no bf16")
     config = ModelConfig.preset("small", source_vocab_size=8000, target_vocab_size=8000)
@@ -221,6 +242,8 @@ def test_peak_is_what_torch_allocates(precision, micro_batches):
     steps = list(islice(batches.plan.steps(0), 2))
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
         model = Transformer(config)
+        if rank:
+            add_adapter(model, rank, dtype)
         loss_of, optimizers = TranslationLoss(model, 0.1), make_optimizers(model, "adam", 0.98)
         for step in steps:
             todo, options = map(batches.tensors, step), {"rate": 0.0, "max_gradient_norm": 1.0, "dtype": dtype}
@@ -230,7 +253,8 @@ def test_peak_is_what_torch_allocates(precision, micro_batches):
     lengths = tuple(length + 1 for length in corpus.mean_lengths)
     places = max(one.places for one in steps[0])
     on_cpu = Devices(on_cpu=True, bf16=dtype == torch.bfloat16)
-    memory = memory_of(config, places, lengths, micro_batches=micro_batches, devices=on_cpu)
+    adapter = {"adapter": {"rank": rank}} if rank else {}
+    memory = memory_of(config, places, lengths, micro_batches=micro_batches, devices=on_cpu, **adapter)
     assert memory["peak"] == pytest.approx(allocated, rel=0.1)
 
 
@@ -242,6 +266,20 @@ def test_what_is_stored_by_hand():
     assert memory["average"] == 4 * 63_082_496
     assert memory["copies"] == 2 * weights_in_products(BASE)
     assert memory_of(BASE, 4096)["average"] == 0
+
+
+def test_an_adapter_by_hand():
+    """Frozen weights in bf16, and 16 bytes for each weight of the adapter, 2 more for its copy: rank x (rows + columns)
+    of 4 or 8 matrices of attention and 2 of feed-forward. A validation has the whole model in fp32, and a copy for
+    search."""
+    adapter = 16 * 6 * ((4 + 8) * 2 * 512 + 2 * 2 * (512 + 2048))
+    assert adapter_weights(BASE, 16) == adapter
+    memory = memory_of(BASE, 500, adapter={"rank": 16})
+    assert memory["weights"] == 2 * 63_082_496 + 4 * adapter
+    assert memory["gradients"] + memory["optimizer"] + memory["copies"] == (4 + 8 + 2) * adapter
+    assert memory["peak"] == memory["weights"] + memory["optimizer"] + 8 * 63_082_496
+    in_fp32 = memory_of(BASE, 500, adapter={"rank": 16}, devices=Devices())
+    assert in_fp32["weights"] == 4 * 63_082_496 + 4 * adapter
 
 
 def test_gradients_and_activations_are_there_together_only_where_gradients_stay():

@@ -10,12 +10,14 @@ import time
 
 import pytest
 from benchmarks.load import measure
+from starlette.exceptions import HTTPException
 
 from headway.errors import UserError
 from headway.serving import service as service_module
 from headway.serving.admission import BODIES_OF_A_CLIENT, Rates, parse_limits
+from headway.serving.batcher import QueueFullError
 from headway.serving.logs import JsonLines, LogWriter
-from headway.serving.looking_inside import MOST_CALLS, MOST_OF_A_CLIENT
+from headway.serving.looking_inside import MOST_CALLS, MOST_OF_A_CLIENT, SideThread
 from headway.serving.pairs import Pairs
 from headway.serving.service import LatestCache
 from tests.serving.conftest import CopyingTranslator, at, until
@@ -91,6 +93,22 @@ def test_what_can_not_be_read_counts_too(serve):
     server = serve(rate_limit=((60, 2),))
     bodies = [{"json": {"q": 1}}, {"content": b"{"}, {"json": {"q": "a"}}]
     assert [server.post("/detect", **body).status_code for body in bodies] == [400, 400, 429]
+
+
+def test_refusals_in_quick_succession_are_slowed_down(serve, monkeypatch):
+    monkeypatch.setattr("headway.serving.admission.Rates", lambda: Rates(lambda: 0.5))
+    monkeypatch.setattr("headway.serving.admission.REFUSALS_A_SECOND", 2)
+    server = serve(rate_limit=((60, 1),))
+
+    def seconds(number: int) -> float:
+        began = time.perf_counter()
+        server.post("/detect", json={"q": "a"}, **at(number))
+        return time.perf_counter() - began
+
+    assert server.post("/detect", json={"q": "a"}, **at(1)).status_code == 200
+    assert max(seconds(1), seconds(1)) < 0.5 <= min(seconds(1), seconds(1))
+    assert server.post("/detect", json={"q": "a"}, **at(2)).status_code == 200
+    assert seconds(2) < 0.5, "another client's refusals are its own"
 
 
 MINUTELY = ((60, 10),)
@@ -607,8 +625,40 @@ def test_ready_until_it_ends_or_hangs(serve, monkeypatch):
     assert server.get("/ready").status_code == 503
 
 
+def test_a_call_has_its_place_until_it_ends_though_its_client_is_gone():
+    begun, ended = threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        return ended.wait(30)
+
+    async def ask():
+        side = SideThread("test")
+        calls = [asyncio.create_task(side.call(f"client {number}", work)) for number in range(MOST_CALLS)]
+        await asyncio.to_thread(begun.wait)
+        with pytest.raises(QueueFullError):
+            await side.call("another", work)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        clients = ["one"] * MOST_OF_A_CLIENT + [
+            f"client {number}" for number in range(MOST_CALLS - 1 - MOST_OF_A_CLIENT)
+        ]
+        waiting = [asyncio.create_task(side.call(client, work)) for client in clients]
+        await asyncio.sleep(0)
+        with pytest.raises(HTTPException) as refused:
+            await side.call("one", work)
+        assert refused.value.status_code == 429
+        with pytest.raises(QueueFullError):
+            await side.call("another", work)
+        ended.set()
+        assert await asyncio.gather(*waiting) == [True] * len(waiting)
+        assert await side.call("another", int) == 0
+
+    asyncio.run(ask())
+
+
 def test_inspections_are_few_at_a_time(serve):
-    """And one has its place until it ends, though its client is gone."""
 
     class Slow(CopyingTranslator):
         def inspect(self, text, **options):
@@ -623,10 +673,8 @@ def test_inspections_are_few_at_a_time(serve):
     late = server.ask(*requests)
     assert {one.status_code for one in late} == {503}
     assert len(translator.calls) == 1
-    others = server.ask(*requests[:-1])
-    assert sum("busy" in one.text for one in others) == 1, "those that waited have gone, the one that runs has not"
-    own = server.ask(*[requests[-1]] * (MOST_OF_A_CLIENT + 1))
-    assert [one.status_code for one in own] == [503] * MOST_OF_A_CLIENT + [429]
+    own = server.ask(*[("POST", "/inspect", {"json": GOOD, **at(MOST_CALLS + 1)})] * (MOST_OF_A_CLIENT + 1))
+    assert sorted(one.status_code for one in own) == [429] + [503] * MOST_OF_A_CLIENT
     aligned = {**GOOD, "translation": "A dog."}
     assert server.post("/align", json=aligned).status_code == 200, "which has a thread of its own"
     translator.go_on.set()

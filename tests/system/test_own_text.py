@@ -141,6 +141,7 @@ def test_ctrl_c_while_choosing_tells_how_to_go_on(pairs, tmp_path):
         (("PAIRS", *LANGUAGES, "--column", 2, "--output", "RUN"), "--column 2 --column 3"),
         (("PAIRS", *LANGUAGES, "--output", "RUN", "data.prepared=x"), "--data is for a recipe"),
         (("FEW", *LANGUAGES, "--output", "RUN"), "to set some apart"),
+        (("PAIRS", *LANGUAGES, "--valid-source", "PAIRS", "--document", 1), "--document is for setting parts apart"),
         (("PAIRS", "--output", "RUN", "data.source_language=german", "data.target_language=en"), "did you mean de?"),
         (
             (*("PAIRS", "--column", 2, "--column", 3, "--output", "RUN"), *KOREAN_TO_GERMAN),

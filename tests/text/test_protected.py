@@ -77,6 +77,14 @@ def test_protected(span, around):
     assert set(spans(around.replace("{}", span))) == {span}
 
 
+@pytest.mark.parametrize(
+    "span",
+    [span for kind in ("braces", "C", "shell", "underscores, brackets, hashes") for span in SPANS[kind].split(" ")],
+)
+def test_korean_before_and_after_it(span):
+    assert spans(f"문서{span}을") == [span]
+
+
 ORDINARY = r"""
 100%ige Sicherheit
 50% der Leute

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +16,7 @@ from headway.recipe.choosing import ENDLESS
 from headway.recipe.reading import make_recipe
 from headway.recipe.recipe import Recipe
 from headway.training import own_text
-from headway.training.own_text import RunRequest, judge_sides, measure
+from headway.training.own_text import RunRequest, choose_for, judge_sides, measure
 from headway.training.ranks import SingleProcess
 from headway.training.start import start
 
@@ -101,3 +103,18 @@ def test_the_time_of_a_step_is_that_of_an_epochs_mean(
     times = [seconds_of(step) for step in plan.steps(0)]
     assert max(times) > 3 * min(times)
     assert measured.seconds_of_step == pytest.approx(sum(times) / len(times), rel=0.05)
+
+
+def test_chosen_columns_are_those_of_both_parts_that_are_given(tmp_path: Path) -> None:
+    for part, number in (("train", 30), ("valid", 3)):
+        rows = [f"place {i}\t{GERMAN[i % 2]} {i}\t{ENGLISH[i % 2]} {i}\n" for i in range(number)]
+        (tmp_path / f"{part}.tsv").write_text("".join(rows), "utf-8")
+    train, valid = [str(tmp_path / "train.tsv")], [str(tmp_path / "valid.tsv")]
+    overrides = ["data.source_language=en", "data.target_language=de", "training.max_steps=1"]
+    request = RunRequest(train, [], valid, [], (2, 1), None, overrides, 1.0, fast=False)
+    data = choose_for(request, tmp_path / "run", time.monotonic(), lambda _: None).data
+    for corpus, number in ((data.train[0], 30), (data.valid[0], 3)):
+        pairs = [(pair.source, pair.target) for pair in data.files_of(corpus).pairs()]
+        assert pairs == [(f"{ENGLISH[i % 2]} {i}", f"{GERMAN[i % 2]} {i}") for i in range(number)]
+    with pytest.raises(UserError, match=r"gone\.tsv: no such file"):
+        choose_for(replace(request, valid_source=[str(tmp_path / "gone.tsv")]), tmp_path / "other", 0.0, print)

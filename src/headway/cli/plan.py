@@ -185,6 +185,7 @@ def _training_lines(
     memory, network, disk = found["memory"], found["network"], found["disk"]
     labels = {"average": "moving average", "copies": "copies of weights"}
     labels["activations"] = f"activations of {found['tokens_per_micro_batch']:,} places"
+    labels["merged"] = "merged model in validation"
     parts = ("weights", "gradients", "optimizer", *labels)
     kept = ", ".join(f"{labels.get(part, part)} {_bytes(memory[part])}" for part in parts if memory[part])
     if room is not None and memory["peak"] > room:

@@ -185,6 +185,8 @@ def _request(
         raise UserError("--source is missing")
     if (minutes is not None or fast) and is_limited(overrides):
         raise UserError("--minutes and --fast choose how long to train; leave out training.max_steps and other limits")
+    if document is not None and texts["valid_source"]:
+        raise UserError("--document is for setting parts apart; with --valid-source, leave it out")
     if any(one.startswith("data.prepared=") for one in overrides):
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
     layout = {"columns": options.columns_of(column), "document": options.layout_of(document, "--document")}

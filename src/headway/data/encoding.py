@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress
 from pathlib import Path
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from headway.data.corpus import Chunk
 from headway.data.filters import HeldOut, Test, filter_tests
 from headway.data.noise import VERSIONS
+from headway.data.pair_noise import sentences_of
 from headway.text.characters import is_blank, is_too_long
 from headway.text.tokenizer import Tokenizer, language_tag
 
@@ -102,7 +103,9 @@ class EncodingSettings:
     valid: tuple[tuple[str, str], ...] = ()
     """The pairs, with tags, to look for among the kept ones."""
     noise: NoiseSection | None = None
-    """Noise of the sources. Each pair is encoded as often as it has versions."""
+    """Noise of the pairs. Each is encoded as often as it has versions."""
+    dictionary: Mapping[str, str] = field(default_factory=dict)
+    """Words that translate each other, where the noise needs them."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -182,7 +185,7 @@ class ChunkEncoder:
         valid = [place for place in found if place is not None]
         sources = self._source.encode_all([source for source, _ in texts], tagged=True)
         targets = [
-            [*self._source.opening(source), *ids] if ids else ids
+            self._opened(source, ids)
             for (source, _), ids in zip(texts, self._target.encode_all([target for _, target in texts]), strict=True)
         ]
         reasons = list(map(self._rejection_of_ids, sources, targets))
@@ -211,15 +214,27 @@ class ChunkEncoder:
     def _versions(
         self, noise: NoiseSection, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """All versions of each pair. The noise depends on the text and the number of the version alone. If a noisy
-        source is too long, the usual one replaces it. prefix: the tag at the beginning of the sources."""
+        """All versions of each pair. The noise depends on the text and the number of the version alone, and that which
+        joins sentences on the chunk. If a noisy pair is too long, the usual one replaces it. prefix: the tag at the
+        beginning of the sources."""
         noisy_sources: list[list[int]] = []
-        for (text, _), source, target in zip(texts, sources, targets, strict=True):
+        noisy_targets: list[list[int]] = []
+        pairs = [(text[len(prefix) :], target) for text, target in texts]
+        sentences = sentences_of(pairs) if "joined" in noise.pairs else []
+        for pair, source, target in zip(pairs, sources, targets, strict=True):
             for number in range(VERSIONS):
-                noisy = prefix + noise.applied(text[len(prefix) :], number)
-                ids = source if noisy == text else self._source.encode(noisy, tagged=True)
-                noisy_sources.append(source if self._rejection_of_ids(ids, target) else ids)
-        return noisy_sources, [target for target in targets for _ in range(VERSIONS)]
+                noisy = noise.applied_to_pair(pair, number, self._settings.dictionary, sentences)
+                text = prefix + noisy[0]
+                source_ids = source if noisy[0] == pair[0] else self._source.encode(text, tagged=True)
+                target_ids = target if noisy[1] == pair[1] else self._opened(text, self._target.encode(noisy[1]))
+                rejected = self._rejection_of_ids(source_ids, target_ids)
+                noisy_sources.append(source if rejected else source_ids)
+                noisy_targets.append(target if rejected else target_ids)
+        return noisy_sources, noisy_targets
+
+    def _opened(self, source: str, target: list[int]) -> list[int]:
+        """The ids of the target after those that a translation of this source begins with."""
+        return [*self._source.opening(source), *target] if target else target
 
     def _rejection_of_ids(self, source: list[int], target: list[int]) -> str | None:
         """The reason to drop the pair: a side has more than `max_length` tokens, or both sides together more than

@@ -46,7 +46,7 @@ def perturbed(text: str, kind: NoiseKind, seed: int, typos: float = TYPOS) -> st
         "lower": str.lower,
         "upper": str.upper,
         "typos": with_typos,
-        "punctuation": _without_final_punctuation,
+        "punctuation": without_final_punctuation,
         "diacritics": _without_diacritics,
     }
     first = len(elements) - 1 if kind == "punctuation" else 0
@@ -109,7 +109,8 @@ NEIGHBOURS |= {
 }
 
 
-def _without_final_punctuation(text: str) -> str:
+def without_final_punctuation(text: str) -> str:
+    """The text without the punctuation and the white space at its end."""
     end = len(text)
     while end and (text[end - 1].isspace() or unicodedata.category(text[end - 1]).startswith("P")):
         end -= 1

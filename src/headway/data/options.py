@@ -4,7 +4,7 @@ learned from them."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
@@ -26,6 +26,7 @@ from pydantic import (
 from headway.data.batches import CorpusShare
 from headway.data.corpus import CorpusFiles, as_corpus, check_files
 from headway.data.noise import KINDS, VERSIONS, NoiseKind, perturbed
+from headway.data.pair_noise import Pair, PairNoiseKind, joined_pairs, titled, with_code, with_tags
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.tokenizer import TokenizerKind
 
@@ -170,12 +171,24 @@ class FiltersSection(Section):
 
 
 class NoiseSection(Section):
-    share: float = Field(gt=0, le=1)
+    share: float = Field(default=0.0, ge=0, le=1)
     """The share of the source sentences that get noise, such as 0.3. The training text is prepared eight times with
     different noise, and each epoch uses the next version."""
     kinds: Annotated[list[NoiseKind], BeforeValidator(listed), AfterValidator(_unique), Field(min_length=1)] = [*KINDS]
     """One or two of these kinds are applied to such a sentence: `lower` or `upper` case, `typos` in one word of ten, no
     final `punctuation`, no `diacritics`."""
+    pairs: dict[PairNoiseKind, Annotated[float, Field(gt=0, le=1)]] = {}
+    """Noise of both sides: kinds with the shares of the pairs that get them, such as `{copy: 0.05, tags: 0.1}`. `title`
+    capitalises all words, `copy` makes a line of code, addresses or numbers, `tags` puts tags, placeholders, code and
+    other numbers at aligned places, `joined` joins two or three sentences. The other pairs get that of `share`."""
+
+    @model_validator(mode="after")
+    def _some(self) -> NoiseSection:
+        if not self.share and not self.pairs:
+            raise ValueError("needs share or pairs")
+        if sum(self.pairs.values()) > 1:
+            raise ValueError("the shares of pairs are more than 1 together")
+        return self
 
     def applied(self, text: str, version: int) -> str:
         """The text with the noise of this version of it, or as it is."""
@@ -186,6 +199,27 @@ class NoiseSection(Section):
         for kind in random.sample(self.kinds, count):
             text = perturbed(text, kind, version)
         return text
+
+    def applied_to_pair(
+        self, pair: Pair, version: int, dictionary: Mapping[str, str], sentences: Sequence[Pair]
+    ) -> Pair:
+        """The pair with the noise of this version of it. dictionary: by `dictionary_of`; sentences: by `sentences_of`,
+        to join with it."""
+        random = Random(f"pairs {version}\n{pair[0]}\n{pair[1]}" if self.pairs else 0)
+        drawn = random.random()
+        for kind, share in self.pairs.items():
+            drawn -= share
+            if drawn < 0:
+                match kind:
+                    case "title":
+                        return titled(pair[0]), titled(pair[1])
+                    case "copy":
+                        return with_code(pair, random)
+                    case "tags":
+                        return with_tags(pair, dictionary, random)
+                    case "joined":
+                        return joined_pairs(pair, sentences, random)
+        return (self.applied(pair[0], version), pair[1]) if self.share else pair
 
 
 class DataSection(Section):
@@ -208,8 +242,8 @@ class DataSection(Section):
     filters: FiltersSection = FiltersSection()
     """Filters for training pairs; all are off by default."""
     noise: NoiseSection | None = None
-    """Noise in the training sources, so that the model learns to translate noisy text; by default none. The tokenizer
-    is learned from noisy sources, too."""
+    """Noise in the training text, so that the model learns to translate noisy text; by default none. The tokenizer is
+    learned from noisy text, too."""
     temperature: float = Field(1.0, ge=1, le=100)
     """Balances corpora of different sizes. A corpus's share of an epoch is proportional to (pairs times weight) to the
     power of 1 / temperature: 1 keeps the proportions, 100 makes the shares nearly equal. The length of an epoch doesn't

@@ -19,6 +19,7 @@ from headway.data.corpus import CorpusFiles, read_chunks, read_lines, same_text
 from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, Texts, total
 from headway.data.filters import HeldOut
 from headway.data.options import DataSection, FiltersSection, ParallelFiles, PreparationOptions
+from headway.data.pair_noise import DICTIONARY_PAIRS, dictionary_of
 from headway.data.prepared import (
     REPORT,
     VALID_TEXTS,
@@ -35,7 +36,7 @@ from headway.data.prepared import (
 )
 from headway.data.processes import LOOK_AROUND_EVERY, encode_chunks
 from headway.data.shards import SIDES, ShardsWriter
-from headway.data.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
+from headway.data.vocabulary import Tokenizers, learn_tokenizers, noisy_texts, sampled_texts
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
 from headway.storage.changes import first_change
@@ -160,7 +161,8 @@ class _Preparation:
                 for line in corpus.notices():
                     self.notice(f"notice: {line}")
             # Whatever the names of the files are. With noise the same text is a task: correcting it.
-            for split, compared in (("training", [] if data.noise else self.train), ("validation", self.valid)):
+            corrected = data.noise is not None and data.noise.share > 0
+            for split, compared in (("training", [] if corrected else self.train), ("validation", self.valid)):
                 for corpus in compared:
                     if same_text(corpus.pairs()):
                         file = corpus.sources[0]
@@ -198,7 +200,7 @@ class _Preparation:
 
         def learned() -> tuple[Tokenizers, list[str]]:
             texts = sampled_texts(self.options, self.train, HeldOut.of(held_out))
-            return learn_tokenizers(self.options, texts)
+            return learn_tokenizers(self.options, noisy_texts(self.options, texts))
 
         done = self.work / "tokenizers"
         if not done.exists():
@@ -239,6 +241,7 @@ class _Preparation:
             held_out=tuple(held_out),
             valid=valid,
             noise=data.noise,
+            dictionary=self._dictionary(held_out),
         )
         kinds = settings.filters.duplicates
         shards = ShardsWriter(self.folder / "train", settings.dtype, len(self.train), self.work, kinds)
@@ -262,6 +265,13 @@ class _Preparation:
             for corpus, one in zip(self.train, written.counts, strict=True)
         ]
         write_json(self.folder / REPORT, {"pairs": counts.read, "kept": counts.kept, "corpora": corpora})
+
+    def _dictionary(self, held_out: Texts) -> dict[str, str]:
+        """Words that translate each other, for the noise that needs them."""
+        noise = self.options.data.noise
+        if not noise or "tags" not in noise.pairs:
+            return {}
+        return dictionary_of(sampled_texts(self.options, self.train, HeldOut.of(held_out), DICTIONARY_PAIRS))
 
     def _write_shards(self, shards: ShardsWriter, settings: EncodingSettings) -> None:
         """Encodes the chunks that aren't written yet. Raises UserError for a corpus without a usable pair."""

@@ -80,7 +80,10 @@ def made_from(options: PreparationOptions) -> dict[str, Any]:
     described["filters"] = filters
     tokenizer = {**options.tokenizer.model_dump(mode="json"), "sample_pairs": SAMPLE_PAIRS}
     if data.noise:
-        described["noise"] = {**data.noise.model_dump(mode="json"), "versions": VERSIONS}
+        noise = data.noise.model_dump(
+            mode="json", exclude=None if data.noise.pairs else {"pairs"}
+        )  # older folders lack it
+        described["noise"] = {**noise, "versions": VERSIONS}
         tokenizer["from_noise"] = True  # folders from before tokenizers were learned from noisy text lack this
     return {"data": described, "tokenizer": tokenizer, "model": {"max_length": options.max_length}}
 

@@ -259,9 +259,7 @@ def split_corpus(
     check_files(corpus.sources, corpus.targets)
     if document is not None and corpus.targets:
         raise UserError(f"{corpus.sources[0]}: only files with both sides can name their documents")
-    for file in files:
-        if not file.is_file():
-            raise UserError(f"{file}: {'is no file, which can be read again' if file.exists() else 'no such file'}")
+    _check_repeatable(files)
     corpus = replace(corpus, languages=languages)
     if read_code(languages[0]) == read_code(languages[1]):
         tell(f"warning: source and target are both {english_name(languages[0])}; to translate, name two languages")
@@ -296,6 +294,23 @@ def split_corpus(
             write_json(new / RECORD, {**made_from, "counts": counts, "left_out": left_out})
             write_checksums(new)
     return _split(folder, languages, counts, left_out)
+
+
+def _check_repeatable(files: Sequence[Path]) -> None:
+    for file in files:
+        if not file.is_file():
+            raise UserError(f"{file}: {'is no file, which can be read again' if file.exists() else 'no such file'}")
+
+
+def write_columns(corpora: dict[str, CorpusFiles], folder: Path, languages: Sides) -> dict[str, tuple[Path, Path]]:
+    """Writes the chosen columns of whole corpora, by part, into a new folder: a file for each part and side. Raises
+    UserError."""
+    files = [file for corpus in corpora.values() for file in corpus.sources]
+    _check_repeatable(files)
+    with write_directory(folder, sum(file.stat().st_size for file in files)) as new:
+        for part, corpus in corpora.items():
+            _write(((pair.source, pair.target) for pair in corpus.pairs()), new, part, languages)
+    return {part: _paths(folder, part, languages) for part in corpora}
 
 
 def _split(folder: Path, languages: Sides, counts: dict[str, int], left_out: dict[str, int]) -> Split:

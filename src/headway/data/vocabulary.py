@@ -63,15 +63,22 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
     return (learned[0], learned[-1]), notices
 
 
-def sampled_texts(options: PreparationOptions, corpora: Sequence[CorpusFiles], held_out: HeldOut) -> Texts:
-    """A sample of up to SAMPLE_PAIRS training pairs in the order of the text, without those that are blank
-    or far too long or that a filter drops. The filter of duplicates isn't applied. Sources have the noise of the
-    training text, so that capitals, for instance, get tokens of their own. Raises UserError."""
+def noisy_texts(options: PreparationOptions, texts: Texts) -> Texts:
+    """The texts with the noise of the training text, so that capitals, for instance, get tokens of their own."""
+    noise = options.data.noise
+    return [noise.applied_to_pair(pair, 0, {}, ()) for pair in texts] if noise else texts
+
+
+def sampled_texts(
+    options: PreparationOptions, corpora: Sequence[CorpusFiles], held_out: HeldOut, most: int = SAMPLE_PAIRS
+) -> Texts:
+    """A sample of up to `most` training pairs in the order of the text, without those that are blank or far too long or
+    that a filter drops. The filter of duplicates isn't applied. Raises UserError."""
     data = options.data
     tests = [filter_tests(data.filters, languages, held_out) for languages in data.languages]
     return [
-        (data.noise.applied(source, version=0) if data.noise else source, target)
-        for corpus, (source, target) in sample(corpora, SAMPLE_PAIRS)
+        (source, target)
+        for corpus, (source, target) in sample(corpora, most)
         if rejection_reason(source, target, options.max_length, tests[corpus]) is None
     ]
 

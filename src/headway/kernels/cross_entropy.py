@@ -85,12 +85,12 @@ class _OutputCrossEntropy(torch.autograd.Function):
         else:  # without waiting for their number
             gradient.masked_fill_(ignored[:, None], 0.0)
         ctx.save_for_backward(hidden, weight, gradient)
-        ctx.has_bias = bias is not None
         return loss
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         [scale] = gradients
         hidden, weight, gradient = ctx.saved_tensors
-        of_bias = gradient.sum(dim=0, dtype=scale.dtype) * scale if ctx.has_bias else None
-        return gradient @ weight * scale, gradient.T @ hidden * scale, of_bias, None, None, None, None
+        of_weight = gradient.T @ hidden * scale if ctx.needs_input_grad[1] else None
+        of_bias = gradient.sum(dim=0, dtype=scale.dtype) * scale if ctx.needs_input_grad[2] else None
+        return gradient @ weight * scale, of_weight, of_bias, None, None, None, None

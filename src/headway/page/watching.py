@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import nullcontext
 from typing import Any
 
 from headway.insight import attention_names
@@ -48,7 +47,7 @@ class Watcher:
         if self._step is None and step:
             self._document = read_training(run.folder) or self._document
         self._step = step
-        with run.average.in_model() if run.average is not None else nullcontext():
+        with run.finished_model():
             about, moment = _record(run)
         kept = [one for one in self._document["moments"] if one["step"] < step]  # a resumed run repeats later ones
         self._document = {**self._document, **about, "moments": [*kept, moment]}

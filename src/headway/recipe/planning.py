@@ -22,10 +22,12 @@ from headway.recipe.reading import is_run, load_recipe
 from headway.recipe.recipe import Recipe, TrainingSection, stage_folder
 from headway.recipe.sizes import (
     TRAINING,
+    adapter_weights,
     count,
     forward_work,
     layer_matrices,
     on_meta,
+    training_passes,
     weights_in_products,
     work_of_update,
 )
@@ -169,7 +171,8 @@ def plan_training(config: ModelConfig, corpus: Corpus, options: TrainingSection,
     source_tokens, target_tokens = (pairs * length for length in corpus.lengths)
 
     forward = forward_work(config, source_tokens, target_tokens, *corpus.lengths)
-    products, scores = (TRAINING * options.passes * work for work in forward)
+    of_products = training_passes(config, options.adapter_rank)
+    products, scores = (options.passes * n * work for n, work in zip((of_products, TRAINING), forward, strict=True))
     products += steps * work_of_update(config, options.optimizer)
     reached = devices.reached((products + scores) / target_tokens)
     seconds = (products + scores) / (devices.count * reached["speed"])
@@ -180,7 +183,7 @@ def plan_training(config: ModelConfig, corpus: Corpus, options: TrainingSection,
     memory = training_memory(config, corpus, options, devices, micro_batches, places)
     parameters, network = count(on_meta(config).parameters()), None
     if devices.count > 1:  # a ring all-reduce: each sends all parts of the gradients but one, twice
-        sent = 2 * FP32 * parameters * (devices.count - 1) / devices.count
+        sent = 2 * memory["gradients"] * (devices.count - 1) / devices.count
         last_backward = seconds / steps / micro_batches * 2 / 3  # runs meanwhile
         network = {"bytes_per_step": sent, "bandwidth": sent / last_backward}
     return {
@@ -239,19 +242,27 @@ def training_memory(
 ) -> dict[str, float]:
     """Bytes on one device, and `peak`, the most at once. places: of both sides of a micro-batch."""
     model = on_meta(config)
-    weights, matrices = FP32 * count(model.parameters()), FP32 * count(layer_matrices(model))
+    whole, frozen, in_products = FP32 * count(model.parameters()), 0, weights_in_products(config)
+    weights, matrices = whole, FP32 * count(layer_matrices(model))
+    if options.adapter:
+        in_products = adapter_weights(config, options.adapter_rank)
+        frozen = (BF16 if devices.bf16 else FP32) * whole / FP32
+        weights = matrices = FP32 * in_products
     of_matrix, of_other = UPDATES[options.optimizer]
     sizes = {
-        "weights": weights,
+        "weights": frozen + weights,
         "gradients": weights,
         "optimizer": of_matrix.kept * matrices + of_other.kept * (weights - matrices),
         "average": weights if options.ema_decay else 0,
-        "copies": BF16 * weights_in_products(config) if devices.bf16 else 0,  # autocast's
+        "copies": BF16 * in_products if devices.bf16 else 0,  # autocast's
         "activations": activation_bytes(config, places, corpus.lengths, devices),
     }
     keeps_gradients = devices.count > 1 or micro_batches > 1  # else they come after the activations are freed
     never_together = 0 if keeps_gradients else min(weights, sizes["activations"])
-    return {**sizes, "keeps_gradients": keeps_gradients, "peak": sum(sizes.values()) - never_together}
+    peak = sum(sizes.values()) - never_together
+    merged = 2 * whole if options.adapter else 0  # the validated model, and its copy for search
+    in_validation = merged + sizes["weights"] + sizes["optimizer"] + sizes["average"]
+    return {**sizes, "merged": merged, "keeps_gradients": keeps_gradients, "peak": max(peak, in_validation)}
 
 
 def activation_bytes(config: ModelConfig, places: int, mean_lengths: tuple[float, float], devices: Devices) -> float:

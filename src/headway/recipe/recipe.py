@@ -58,6 +58,14 @@ class ModelSection(Section):
 MODEL_KEYS = ModelSection.model_fields.keys() - {"preset"}
 
 
+class AdapterSection(Section):
+    kind: Literal["lora"] = "lora"
+    """`lora`: each matrix W of attention and feed-forward becomes W + 2 B A, with two thin matrices B and A ([Hu et
+    al., 2021](https://arxiv.org/abs/2106.09685))."""
+    rank: int = Field(16, ge=1, le=1024)
+    """Number of columns of B and of rows of A."""
+
+
 class TrainingSection(Section):
     max_steps: int | None = Field(None, ge=1)
     """Stop after this many optimizer steps. Of the three limits, the one reached first counts."""
@@ -115,6 +123,9 @@ class TrainingSection(Section):
     """Model or run directory to start from, with its weights and tokenizers. This model also gives the languages and
     the values of `model`, `tokenizer` and `decoding` that the recipe doesn't set. A recipe with fewer `encoder_layers`
     or `decoder_layers` takes that model's first layers, as a student may take its teacher's."""
+    adapter: AdapterSection | None = None
+    """Trains a small adapter (extra `adapters`) and leaves all weights of `training.init_from` as they are: much less
+    memory. Checkpoints have the adapter alone, models have it merged. By default all weights are trained."""
     finish: bool = False
     """At the end, choose beam size and length penalty on the validation text, calibrate confidence, and measure the
     model on `data.held_out`, or else on the validation text: all in the model card. A run on text alone does so."""
@@ -131,6 +142,8 @@ class TrainingSection(Section):
             raise ValueError("schedule: paper needs warmup_steps of at least 1")
         if self.decay_steps is not None and self.schedule == "cosine":
             raise ValueError("schedule: cosine falls to zero by itself; leave decay_steps out or use wsd")
+        if self.adapter and (self.risk_samples or self.optimizer != "adam"):
+            raise ValueError("adapter goes with optimizer: adam and without risk_samples")
         if self.risk_samples == 1:
             raise ValueError("risk_samples must be 0 or at least 2; each is compared with the others")
         if (self.tokens_per_micro_batch or 0) > self.tokens_per_batch:
@@ -150,6 +163,13 @@ class TrainingSection(Section):
                 raise ValueError(f"training: decay_steps must know the {last_step}")
         if self.risk_samples and self.init_from is None:
             raise ValueError("training: risk_samples needs init_from: the samples of an untrained model teach nothing")
+        if self.adapter and self.init_from is None:
+            raise ValueError("training: adapter needs init_from: the model whose weights it leaves as they are")
+
+    @property
+    def adapter_rank(self) -> int:
+        """0 without an adapter."""
+        return self.adapter.rank if self.adapter else 0
 
     @property
     def micro_batch_budget(self) -> int:

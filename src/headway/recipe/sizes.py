@@ -58,11 +58,24 @@ def forward_work(
     return of_source * source_tokens + of_target * target_tokens, scores
 
 
-def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch]) -> float:
+def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch], adapter_rank: int = 0) -> float:
     """FLOPs of the matrix products of a step, forward and backward. Padding counts like tokens, as it is computed."""
     shapes = ((len(one.rows), one.source_length, one.target_length) for one in micro_batches)
     works = (forward_work(config, rows * source, rows * target, source, target) for rows, source, target in shapes)
-    return TRAINING * sum(map(sum, works))
+    return sum(training_passes(config, adapter_rank) * products + TRAINING * scores for products, scores in works)
+
+
+def training_passes(config: ModelConfig, adapter_rank: int = 0) -> float:
+    """Work of products with weights, forward and backward, in forward passes. With an adapter the backward pass has one
+    product for each, as frozen weights have no gradient, and those of the adapter."""
+    if not adapter_rank:
+        return TRAINING
+    return TRAINING - 1 + TRAINING * adapter_weights(config, adapter_rank) / weights_in_products(config)
+
+
+def adapter_weights(config: ModelConfig, rank: int) -> int:
+    """The number of an adapter's weights: (rows + columns) x rank for each matrix of the layers."""
+    return rank * sum(sum(one.shape) for one in layer_matrices(on_meta(config)))
 
 
 @cache

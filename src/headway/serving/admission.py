@@ -22,6 +22,7 @@ SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
 MOST_KNOWN = 100_000  # clients whose units are remembered; then the oldest are forgotten
 SHARES = 4  # a client has at most 1/SHARES of the places for requests
 MOST_BODIES, BODIES_OF_A_CLIENT = 512, 32  # that are being received: of all, and of one client
+REFUSALS_A_SECOND = 10  # that a client gets at once
 RETRY_AFTER = 2  # seconds until a refused client may try again
 
 
@@ -53,7 +54,7 @@ class Clients:
         self._keys = {_digest(key): limits for key, limits in settings.api_keys.items()}
         self._metrics_key = _digest(settings.metrics_key) if settings.metrics_key else None
         self._limits, self._most = settings.rate_limit, settings.max_requests
-        self._rates, self._on_charge = Rates(), on_charge
+        self._rates, self._refusals, self._on_charge = Rates(), Rates(), on_charge
         self._places: Counter[str] = Counter()
         self._bodies: Counter[str] = Counter()
         self._salt = secrets.token_bytes()
@@ -93,6 +94,12 @@ class Clients:
         if (wait := self._rates.wait(client.name, units - paid, client.limits)) > 0:
             raise HTTPException(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
         self._on_charge(units - paid)
+
+    def pause_of_refusal(self, request: HTTPConnection) -> float:
+        """Seconds to wait before a client is refused, at most 1: refusals in quick succession would take the time of
+        others."""
+        who = request.scope["state"].get("client") or _name(request, None)
+        return self._refusals.wait(who, 1, ((1, REFUSALS_A_SECOND),))
 
     def _known(self, request: HTTPConnection, key: object = "") -> bytes | None:
         """The digest of the known key in body or head; each is compared with all keys, in constant time."""

@@ -143,9 +143,13 @@ class Guard:
             raise
         except BaseException as error:  # a panic in a library in Rust is no Exception
             fault = _http_error(error, scope["state"]["request_id"])
-            if not has_begun:
-                answer = JSONResponse({"error": fault.detail}, fault.status_code, fault.headers)
-                await answer(scope, receive, send_once)
+            status, refused = fault.status_code, JSONResponse({"error": fault.detail}, fault.status_code, fault.headers)
+        else:
+            return
+        if not has_begun:
+            if status == 429:
+                await asyncio.sleep(self._clients.pause_of_refusal(HTTPConnection(scope)))
+            await refused(scope, receive, send_once)
 
     def _check(self, scope: Scope) -> None:
         """Raises HTTPException for a forbidden host or origin, a head that is too large, and a body of two lengths."""

@@ -16,6 +16,7 @@ from headway.model import Transformer
 from headway.storage import load_model, save_model, with_int8
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.tokenizer import fingerprint
+from headway.training.optim import trained_weights
 
 
 class MovingAverage:
@@ -23,7 +24,7 @@ class MovingAverage:
 
     def __init__(self, model: Transformer, decay: float) -> None:
         self._decay = decay
-        self._pairs = {name: (weight, weight.detach().clone()) for name, weight in model.named_parameters()}
+        self._pairs = {name: (weight, weight.detach().clone()) for name, weight in trained_weights(model).items()}
 
     @torch.no_grad()
     def update(self, step: int) -> None:

@@ -1,9 +1,9 @@
 """Checkpoints: all that an exact resume needs, in safetensors and JSON.
 
-`weights.safetensors`, `optimizer.safetensors` (moments by weight name), `average.safetensors` (the moving average of
-the weights, if there is one), `random.safetensors` (the state of each rank's random generators), `state.json` (the
-progress of the run, its recipe and its data) and `SHA256SUMS`. Epoch and step in it are the place in the data, because
-the plan of batches is a function of seed, epoch and step.
+`weights.safetensors` (those that are trained), `optimizer.safetensors` (moments by weight name), `average.safetensors`
+(the moving average of the weights, if there is one), `random.safetensors` (the state of each rank's random generators),
+`state.json` (the progress of the run, its recipe and its data) and `SHA256SUMS`. Epoch and step in it are the place in
+the data, because the plan of batches is a function of seed, epoch and step.
 """
 
 import json
@@ -25,11 +25,11 @@ from headway.model import Transformer
 from headway.storage.atomic import remove_directory, write_directory, write_json
 from headway.storage.checksums import find_damage, write_checksums
 from headway.storage.steps import step_folders, step_name
-from headway.storage.stored_model import load_named_weights, named_weights
+from headway.storage.stored_model import check_finite
 from headway.storage.tensors import load_tensors, read_header
 from headway.storage.untrusted import check_version, clipped, read_json
 from headway.training.averaging import MovingAverage
-from headway.training.optim import state_like
+from headway.training.optim import state_like, trained_weights
 from headway.training.ranks import SingleProcess
 
 KEPT = 2
@@ -103,7 +103,8 @@ def save_checkpoint(
         for optimizer in optimizers
         for key, value in optimizer.state.get(weight, {}).items()
     }
-    files = {"weights": named_weights(model), "optimizer": moments, "random": random or random_states()}
+    weights = {name: weight.detach().contiguous() for name, weight in trained_weights(model).items()}
+    files = {"weights": weights, "optimizer": moments, "random": random or random_states()}
     if average is not None:
         files["average"] = average.named_tensors()
     size = sum(tensor.nbytes for tensors in files.values() for tensor in tensors.values())
@@ -124,8 +125,10 @@ def load_checkpoint(
     rank: int = 0,
 ) -> None:
     """Restores model, optimizers, average and the rank's random generators. Raises UserError."""
-    weights = load_tensors(path / "weights.safetensors", named_weights(model))
-    load_named_weights(model, weights, str(path / "weights.safetensors"))
+    weights = load_tensors(path / "weights.safetensors", trained_weights(model))
+    check_finite(weights, str(path / "weights.safetensors"))
+    for name, weight in trained_weights(model).items():
+        weight.data.copy_(weights[name])
     _load_optimizers(model, optimizers, path / "optimizer.safetensors")
     if average is not None:
         average.restore(load_tensors(path / "average.safetensors", average.named_tensors()))

@@ -220,7 +220,7 @@ def validate_and_keep(run: Run, stop: StopRequests, log: RunLog | None, reporter
     """Validates and saves the model, with averaged weights if it has them. A stop request leaves that for later."""
     check_fit_to_keep(run)
     began, progress = time.monotonic(), run.progress
-    with run.average.in_model() if run.average is not None else nullcontext():
+    with run.finished_model():
         stored = stored_model(run)
         try:
             with stop.interruptible():

@@ -25,9 +25,14 @@ def make_optimizers(
     biases and normalisation, and Muon for the matrices of the layers. beta2: of Adam. dtype: of Muon's products."""
     matrices = layer_matrices(model) if name == "muon" else []
     chosen = set(matrices)
-    others = [parameter for parameter in model.parameters() if parameter not in chosen]
+    others = [weight for weight in trained_weights(model).values() if weight not in chosen]
     adam = torch.optim.Adam(others, lr=0.0, betas=(BETA1, beta2), eps=EPSILON, fused=True)
     return [adam, Muon(matrices, dtype)] if matrices else [adam]
+
+
+def trained_weights(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The weights that training changes, by name: all, or those of an adapter."""
+    return {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
 
 
 def state_like(optimizer: torch.optim.Optimizer, parameter: Tensor) -> dict[str, Tensor]:

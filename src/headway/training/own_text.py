@@ -19,11 +19,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from headway.data.corpus import Pair, as_corpus
+from headway.data.corpus import CorpusFiles, Pair, as_corpus
 from headway.data.filters import HeldOut, filter_tests, script_name
 from headway.data.lines import Layout
 from headway.data.options import DataSection
-from headway.data.splitting import split_corpus
+from headway.data.splitting import split_corpus, write_columns
+from headway.data.two_sided import Sides
 from headway.errors import UserError
 from headway.languages import english_name, read_code
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
@@ -128,11 +129,15 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
     given = {"source": request.source, "target": request.target}
     document = {"data": {"train": given, "valid": given}}
     section = make_recipe(document, [*request.overrides, ENDLESS], "command line").data
-    if request.valid_source:
-        return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}}
-    corpus = as_corpus(list(map(Path, request.source)), list(map(Path, request.target)))
     source, target = languages = section.source_language, section.target_language
-    corpus = replace(corpus, columns=request.columns)
+    corpus = _corpus(request.source, request.target, languages, request.columns)
+    if request.valid_source:
+        if request.columns is None:
+            return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}}
+        shutil.rmtree(run / TEXT, ignore_errors=True)
+        valid = _corpus(request.valid_source, request.valid_target, languages, request.columns)
+        written = write_columns({"train": corpus, "valid": valid}, run / TEXT, languages)
+        return {name: {"source": [str(one)], "target": [str(other)]} for name, (one, other) in written.items()}
     split = split_corpus(corpus, run / TEXT, languages, document=request.document, tell=tell)
     tell(split.summary())
     parts = (("train", split.train), ("valid", split.valid), ("held_out", split.test))
@@ -143,6 +148,10 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
     }
     filters = {**FILTERS, "copies": read_code(source).language != read_code(target).language}
     return {**files, "filters": filters, "source_language": source, "target_language": target}
+
+
+def _corpus(sources: list[str], targets: list[str], languages: Sides, columns: tuple[int, int] | None) -> CorpusFiles:
+    return replace(as_corpus(list(map(Path, sources)), list(map(Path, targets)), languages), columns=columns)
 
 
 def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, tell: Callable[[str], None]) -> None:

@@ -3,7 +3,8 @@
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,6 +22,7 @@ from headway.lazy import load_named
 from headway.model import Transformer
 from headway.recipe.recipe import Recipe, TrainingSection
 from headway.storage import StoredModel
+from headway.training.adapters import merged
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import Progress
 from headway.training.loss import TranslationLoss
@@ -55,6 +57,8 @@ class Run:
     ranks: SingleProcess
     earlier: Sequence[RunStage] | None
     """The stages before this one; None for a run without stages."""
+    base: dict[str, str]
+    """Fingerprint of the frozen model below an adapter, for checkpoints; empty without an adapter."""
 
     def __post_init__(self) -> None:
         options, data, device = self.recipe.training, self.data, next(self.model.parameters()).device
@@ -64,7 +68,9 @@ class Run:
         self.valid = Batches(data.valid, device, budget, budget, bos_id=bos_id)
         self.loss_of = loss_class(options.loss)(self.model, options.label_smoothing)
         self.ddp_loss = self.ranks.wrap_ddp(self.loss_of)
-        self.objective: TeacherForcing | RiskSampler = TeacherForcing(self.train, self.model.config)
+        self.objective: TeacherForcing | RiskSampler = TeacherForcing(
+            self.train, self.model.config, options.adapter_rank
+        )
         if options.risk_samples:
             samples = tokenization_of(self.recipe), options.risk_samples, options.seed, self.dtype
             self.objective = RiskSampler(self.model, data.target_tokenizer, self.train, *samples)
@@ -76,6 +82,19 @@ class Run:
         self.save_every = options.save_every or self.validate_every
         self.skipped = 0  # latest steps in a row without a finite gradient
         self.started = time.monotonic() - 60 * self.progress.minutes
+
+    @contextmanager
+    def finished_model(self) -> Iterator[None]:
+        """Inside this context the run has the model that is validated and saved: with averaged weights, if it has them,
+        and an adapter merged."""
+        trained = self.model
+        with self.average.in_model() if self.average is not None else nullcontext():
+            if self.recipe.training.adapter:
+                self.model = self.loss_of.model = merged(trained)
+            try:
+                yield
+            finally:
+                self.model = self.loss_of.model = trained
 
     def minutes(self) -> float:
         """Minutes of training so far, over all resumes."""

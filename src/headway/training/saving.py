@@ -56,10 +56,11 @@ def is_better(progress: Progress, loss: float, bleu: float, best_by: BestBy) -> 
 
 
 def keep_model(run: Run, stored: StoredModel, loss: float, scores: Scores) -> bool:
-    """Saves the model that was validated. Returns whether it is the best so far; best.json then names it."""
+    """Saves the model that was validated; that of an adapter, which is mostly the frozen model, only if it is the best
+    so far. Returns whether it is, and best.json then names it."""
     progress, best_by = run.progress, run.recipe.training.best_by
     better = is_better(progress, loss, scores.bleu, best_by)
-    if run.ranks.leads:
+    if run.ranks.leads and (better or not run.recipe.training.adapter):
         sides = (run.valid.corpus.source, run.valid.corpus.target)
         aligned = range(min(len(run.valid.corpus), PAIRS_ALIGNED))
         reader = TorchReader(run.model)
@@ -107,17 +108,18 @@ def save_run(run: Run) -> None:
     if not run.ranks.leads:
         return
     run.progress.minutes = run.minutes()
-    made_with = conditions(run.train.device, run.dtype, run.ranks.count)
+    made_with = conditions(run.train.device, run.dtype, run.ranks.count) | run.base
     scaler = run.scaler.state_dict() if run.scaler else None
     state = State(run.progress, run.recipe.model_dump(mode="json"), run.data.fingerprint, made_with, scaler)
     save_checkpoint(run.folder / "checkpoints", run.model, run.optimizers, run.average, state, random)
-    sweep_models(run.folder)
+    sweep_models(run.folder, 0 if run.recipe.training.adapter else MODELS_KEPT)
 
 
-def sweep_models(folder: Path) -> None:
+def sweep_models(folder: Path, kept: int = MODELS_KEPT) -> None:
     """Removes all models but the last few and the best of each checkpoint, because any checkpoint may be resumed."""
     best = {step_name(step) for step in best_steps(folder / "checkpoints")}
-    for path in step_folders(folder / "models")[:-MODELS_KEPT]:
+    models = step_folders(folder / "models")
+    for path in models[: max(0, len(models) - kept)]:
         if path.name not in best:
             remove_directory(path)
 
@@ -145,12 +147,14 @@ def model_card(recipe: Recipe, config: ModelConfig, progress: Progress, valid_lo
     objective = f"label smoothing {training.label_smoothing}"
     if training.risk_samples:
         objective = f"minimum-risk training, {training.risk_samples} samples a sentence"
+    adapter = training.adapter and f"{training.adapter.kind}, rank {training.adapter.rank}, merged"
     average = f", moving average of the weights {training.ema_decay}" if training.ema_decay else ""
     earlier = f" (with earlier stages {progress.all_minutes:.1f})" if progress.minutes_before else ""
     work = "unknown" if progress.flops is None else f"{progress.flops / 1e15:.4g} PFLOP"
     rows = {
         "domain": data.domain,
         "starts from": "" if training.init_from is None else training.init_from.name,
+        "adapter": adapter or "",
         "training data": ", ".join(files),
         "text translated by": ", ".join(dict.fromkeys(one.writer.name for one in data.syntheses)),
         "steps, epochs, minutes": f"{progress.step:,}, {progress.epoch + 1}, {progress.minutes:.1f}{earlier}",

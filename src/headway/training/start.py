@@ -17,12 +17,14 @@ from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.model.transformer import own_core
 from headway.recipe.inherited import MAY_BE_FEWER, mismatches, tokenizer_section
-from headway.recipe.recipe import Recipe
+from headway.recipe.recipe import Recipe, TrainingSection
+from headway.recipe.sizes import count
 from headway.storage import ModelInfo, StoredModel, read_model
 from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
 from headway.storage.stored_model import load_named_weights, named_weights, to_torch
 from headway.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer, language_tag
+from headway.training.adapters import add_adapter, need_peft
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import (
     Progress,
@@ -33,7 +35,7 @@ from headway.training.checkpoint import (
     read_state,
     seed_rank,
 )
-from headway.training.optim import make_optimizers
+from headway.training.optim import make_optimizers, trained_weights
 from headway.training.ranks import SingleProcess
 from headway.training.run import Run, rate_jumps
 from headway.training.run_directory import RunStage, check_same_run, open_run, remove_if_refused, write_recipe
@@ -65,17 +67,19 @@ def start(
             write_recipe(folder, recipe)
         config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         with remove_if_refused(folder) if ranks.leads else nullcontext():
-            initial = load_initial_model(recipe, config, notice) if state is None else None
+            base = base_of(recipe, state)
+            initial = load_initial_model(recipe, config, notice) if state is None or base else None
             data = _data(recipe, folder, config, notice, initial, state, show)
         if ranks.leads and (state is not None or recipe.data.prepared is not None):
             tell_changes(recipe.data, recipe.data.prepared or folder / "data", notice)
-    model = _new_model(config, data, initial, options.seed).to(device)
+    model = _new_model(config, data, initial, options, dtype).to(device)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
     scaler = GradScaler(device.type) if dtype == torch.float16 else None
-    parameters = sum(parameter.numel() for parameter in model.parameters())
+    parameters = f"{count(model.parameters()):,} parameters"
+    parameters += f", {count(trained_weights(model).values()):,} of them trained" if base else ""
     together = f", {ranks.count} processes" if ranks.count > 1 else ""
-    notice(f"model: {parameters:,} parameters, {device}, {str(dtype).removeprefix('torch.')}{together}")
+    notice(f"model: {parameters}, {device}, {str(dtype).removeprefix('torch.')}{together}")
     if emulates_bf16(device, dtype):
         notice(
             "warning: this device has no bf16 and emulates it slowly; use training.precision: auto, which is fp16 here"
@@ -95,7 +99,7 @@ def start(
             last = step_folders(earlier[-1].folder / "checkpoints")[-1]
             progress.minutes_before = read_state(last).progress.all_minutes
         seed_rank(ranks.number)
-    run = Run(folder, identity, recipe, dtype, data, model, optimizers, average, progress, scaler, ranks, earlier)
+    run = Run(folder, identity, recipe, dtype, data, model, optimizers, average, progress, scaler, ranks, earlier, base)
     if state is not None and rate_jumps(state.recipe, options, run.steps_per_epoch, progress.step):
         notice("notice: the last step of the run is another one now, so the learning rate jumps")
     if run.last_step is not None and run.last_step <= options.warmup_steps:
@@ -136,9 +140,12 @@ def _data(
     return read_prepared_for(options, prepared, tokenizers, expected)
 
 
-def _new_model(config: ModelConfig, data: PreparedData, initial: StoredModel | None, seed: int) -> Transformer:
-    """A model for the data's vocabularies, with random weights or those of the first layers of `initial`."""
-    torch.manual_seed(seed)
+def _new_model(
+    config: ModelConfig, data: PreparedData, initial: StoredModel | None, options: TrainingSection, dtype: torch.dtype
+) -> Transformer:
+    """A model for the data's vocabularies, with random weights or those of the first layers of `initial`, and perhaps
+    an adapter. dtype: of products."""
+    torch.manual_seed(options.seed)
     sizes = data.source_tokenizer.vocab_size, data.target_tokenizer.vocab_size
     bos_id = _bos_id(data.source_tokenizer)
     config = replace(config, source_vocab_size=sizes[0], target_vocab_size=sizes[1], bos_id=bos_id)
@@ -146,6 +153,8 @@ def _new_model(config: ModelConfig, data: PreparedData, initial: StoredModel | N
     if initial:
         weights = initial.model.state_dict()
         model.load_state_dict({name: weights[name] for name in model.state_dict()})
+    if options.adapter:
+        add_adapter(model, options.adapter.rank, dtype)
     return model
 
 
@@ -174,6 +183,19 @@ def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lam
         if wanted != found:
             notice(f"notice: {path}: {name.replace('_', ' ')} 1 to {wanted} of its {found} are taken")
     return stored
+
+
+def base_of(recipe: Recipe, state: State | None) -> dict[str, str]:
+    """The fingerprint of the model below the run's adapter, if it has one, as a part of `State.made_with`. Raises
+    UserError if it isn't the one of the checkpoint, or if peft isn't installed."""
+    path = recipe.training.init_from
+    if path is None or not recipe.training.adapter:
+        return {}
+    need_peft()
+    base = {"base": model_fingerprint(path)}
+    if state is not None and state.made_with.get("base") != base["base"]:
+        raise UserError(f"{path}: is another model than when the run began, whose adapter fits only that one")
+    return base
 
 
 def _trainable(stored: StoredModel) -> StoredModel:

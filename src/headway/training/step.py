@@ -110,13 +110,14 @@ class TeacherForcing:
 
     train: Batches
     config: ModelConfig
+    adapter_rank: int = 0
 
     def step(self, micro_batches: list[MicroBatch], number: int, ranks: SingleProcess) -> StepBatches:
         """The rank's share of the micro-batches of step `number`."""
         return StepBatches(
             batches=[self.train.tensors(one) for one in ranks.local_micro_batches(micro_batches)],
             divisor=self.train.target_tokens(micro_batches),
-            work=work_of_step(self.config, micro_batches),
+            work=work_of_step(self.config, micro_batches, self.adapter_rank),
         )
 
 
