@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-system test-argos test-ray test-runtime test-container test-faults mutants fuzz lint bench bench-peers bench-deploying results results-quick soak reference docs site docs-messages dist clean
+.PHONY: setup demo test test-system test-argos test-ray test-runtime test-container test-office test-faults mutants fuzz lint bench bench-peers bench-deploying results results-quick soak reference docs site docs-messages dist clean
 
 setup: $(READY)
 
@@ -80,6 +80,11 @@ test-runtime: $(RUNTIME)/.ready
 # The steps of deploy/Dockerfile in a Debian root, as root, with debootstrap.
 test-container: setup
 	$(BIN)/python -m pytest -q -m container tests/container
+
+# Documents of LibreOffice, translated and read by it again: needs soffice and pdftohtml, of Debian's libreoffice-writer,
+# libreoffice-calc, libreoffice-impress and poppler-utils, 300 MB. A minute.
+test-office: setup
+	$(BIN)/python -m pytest -q -m office tests/office
 
 # The full counts of docs/reliability.md; half an hour.
 test-faults: setup

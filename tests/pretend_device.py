@@ -2,8 +2,9 @@
 device refuses. So any machine shows, with its line, a mistake that only an accelerator would show.
 
 A tensor of the device refuses to meet a tensor of the CPU (but for a single number), to become an array before
-`.cpu()`, and on mps to be of double precision. It is a subclass of `Tensor`: torch computes, differentiates and saves
-as ever. Calls from Python are checked, in any thread, but for those within a backward pass.
+`.cpu()`, and on mps to be of double precision, and to come from the CPU without waiting: torch would read memory that
+may be freed meanwhile (https://github.com/pytorch/pytorch/issues/189690). It is a subclass of `Tensor`: torch computes,
+differentiates and saves as ever. Calls from Python are checked, in any thread, but for those within a backward pass.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -42,6 +44,8 @@ WAITING = (
     "equal",
 )
 """Calls that need a value, or a number of values, for which the program waits until the device has it."""
+FROM_THE_CPU = ("tensor", "as_tensor", "asarray")
+"""Makers of tensors that copy numbers to the device, and wait for it."""
 
 _tensor_to: Callable[..., Tensor] = Tensor.to
 
@@ -52,11 +56,13 @@ class PretendTensor(Tensor):
     device = torch.device("cuda", 0)
     is_cpu = False
     waits: ClassVar[Counter[str]] = Counter()
-    """Calls that wait for the device, by name; `to` is a copy to the CPU."""
+    """Calls that wait for the device, by name; `to` is a copy to the CPU, `copy` one to the device that waits."""
     current = 0
     """Number of the current device, which a name without a number means."""
     copies = 0
     """Tensors that were copied to the device."""
+    memory = 2**34
+    """Its bytes."""
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -67,6 +73,8 @@ class PretendTensor(Tensor):
         by_mask = func.__name__ in INDEXING and tree_any(_is_mask, args[1])
         if func.__name__ in WAITING or by_mask:
             cls.waits["mask" if by_mask else func.__name__] += 1
+        if func.__name__ in INDEXING and tree_any(_is_on_cpu, args[1]):
+            _copied()
         stays = kwargs.get("device") is None or is_pretended(kwargs["device"])
         if "device" in kwargs:
             kwargs["device"] = "cpu" if stays else kwargs["device"]
@@ -119,6 +127,15 @@ def is_pretended(device: Any) -> bool:
     return True
 
 
+def _copied(*, waits: bool = True) -> None:
+    """Counts a copy to the device."""
+    PretendTensor.copies += 1
+    if waits:
+        PretendTensor.waits["copy"] += 1
+    elif PretendTensor.device.type == "mps":
+        raise RuntimeError("a copy to mps that doesn't wait may read memory that was freed")
+
+
 def _is_on_cpu(value: Any) -> bool:
     """Whether it is a tensor that none of the device may meet."""
     return isinstance(value, Tensor) and not isinstance(value, PretendTensor) and value.dim() > 0
@@ -142,7 +159,7 @@ def _to(tensor: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor
     if not sys._getframe(1).f_globals["__name__"].startswith(("torch.", __name__)):
         # torch itself moves tensors to the device that C++ says they have, which is the CPU's here
         if there:
-            PretendTensor.copies += 1
+            _copied(waits=not kwargs.get("non_blocking"))
         else:
             PretendTensor.waits["to"] += 1
     with torch._C.DisableTorchFunctionSubclass():
@@ -155,7 +172,11 @@ def _maker(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(make)
     def made(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
-        return pretended(make(*args, **kwargs)) if is_pretended(device) else make(*args, device=device, **kwargs)
+        if not is_pretended(device):
+            return make(*args, device=device, **kwargs)
+        if make.__name__ in FROM_THE_CPU:
+            _copied()
+        return pretended(make(*args, **kwargs))
 
     return made
 
@@ -199,6 +220,9 @@ def pretend_device(monkeypatch: pytest.MonkeyPatch) -> Callable[..., torch.devic
             monkeypatch.setattr(torch, name, _on_cpu_instead(getattr(torch, name)))
         monkeypatch.setattr(torch.cuda, "is_available", lambda: kind == "cuda")
         monkeypatch.setattr(torch.cuda, "device_count", lambda: (number + 1) * (kind == "cuda"))
+        monkeypatch.setattr(
+            torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=PretendTensor.memory)
+        )
         monkeypatch.setattr(torch.cuda, "set_device", _set_device)
         monkeypatch.setattr(torch.cuda, "device", _as_current)
         monkeypatch.setattr(

@@ -4,6 +4,7 @@ On torch's `meta` device every tensor says where it is, but has no value; the pr
 """
 
 import copy
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ import torch
 
 from headway.cli import demo
 from headway.corpora import dates
-from headway.decoding import Sampling, ctranslate2_searcher, faithful
+from headway.decoding import Sampling, TorchEngine, ctranslate2_searcher, faithful
 from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import Analyses, Request
@@ -63,7 +64,10 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "greedy": {"beam_size": 1},
     "beam": {"beam_size": 3, "n_best": 2, "no_repeat_ngram": 2},
     "prefix": {"prefix": "the", "beam_size": 1},
-    "sample": {"sample": Sampling(top_k=5, seed=1), "n_best": 2},
+    "sample": {"sample": Sampling(seed=2), "n_best": 2},
+    "few": {"sample": Sampling(top_k=5, seed=1), "n_best": 2},
+    "nucleus": {"sample": Sampling(top_p=0.8, seed=1), "n_best": 2},
+    "repeats": {"beam_size": 1, "no_repeat_ngram": 2},
     "glossary": {"glossary": Glossary.of([("cat", "mat")])},
     "more": {"alignments": True, "confidence": True},
 }
@@ -142,15 +146,34 @@ def test_translations_on_a_device_are_those_of_the_cpu(pretend_device, stored, k
     assert there.choose_aligner(TEXTS, TEXTS) == here.choose_aligner(TEXTS, TEXTS)
 
 
-@pytest.mark.parametrize("search", ["greedy", "beam", "sample"])
-def test_a_step_of_a_search_waits_once(pretend_device, stored, search):
-    """And a translation that reaches the longest length once more, for the score of its end."""
+@pytest.mark.parametrize("search", [name for name in SEARCHES if name != "more"])
+def test_a_step_of_a_search_waits_once(pretend_device, stored, monkeypatch, search):
+    """And once more where translations reach the longest length, for the scores of their ends."""
+    calls = Counter[str]()
+
+    def counted(name: str) -> Any:
+        real = getattr(TorchEngine, name)
+        return lambda *given: calls.update([name]) or real(*given)
+
+    for name in ("start", "step"):
+        monkeypatch.setattr(TorchEngine, name, counted(name))
     pretend_device("cuda")
-    door, cap = Translator(stored, device="auto", precision="fp32"), 9
+    door = Translator(stored, device="auto", precision="fp32")
     door.translate([TEXT])
     PretendTensor.waits.clear()
-    door.translate([TEXT] * 4, **SEARCHES[search], max_length=cap)
-    assert 0 < PretendTensor.waits.total() <= cap + 1 + 4 * SEARCHES[search].get("n_best", 1)
+    calls.clear()
+    door.translate([TEXT, OTHER, "the mat", "a cat"], **SEARCHES[search], max_length=9)
+    assert 9 < calls["step"] <= PretendTensor.waits.total() <= calls["step"] + calls["start"]
+
+
+def test_a_token_of_a_language_costs_no_wait(pretend_device):
+    engine = TorchEngine(random_model(CONFIG, 7).to(pretend_device("cuda")), never=[5])
+    source = torch.tensor([[6, EOS]], device="cuda").repeat(2, 1)
+    state, tokens = engine.start(source), source.new_tensor([5, 6])
+    PretendTensor.waits.clear()
+    found = engine.step(state, tokens)
+    assert not PretendTensor.waits
+    assert found[:, EOS].isneginf().tolist() == [True, False]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -71,11 +71,38 @@ def test_the_nucleus_is_of_the_probabilities_at_the_temperature(weights, samplin
 def test_the_nucleus_ends_where_it_has_just_top_p():
     """Of two tokens that are equally likely, the first has the half by itself."""
     log_probabilities = torch.zeros(1, 2).log_softmax(-1)
-    half = log_probabilities.log_softmax(-1).double().exp()[0, 0].item()
-    chances = torch.tensor([[0.1], [0.9]])
-    for top_p, count in [(half, 1), (np.nextafter(half, 1.0), 2)]:
+    chances = torch.tensor([[0.1], [0.9]], dtype=torch.float64)
+    for top_p, count in [(0.5, 1), (np.nextafter(0.5, 1.0), 2)]:
         drawn = draw_tokens(log_probabilities.expand(2, -1), chances, Sampling(top_p=float(top_p)))
         assert len(set(drawn.tolist())) == count
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("size", [63, 64, 65, 1000, 5000])
+@pytest.mark.parametrize("top_p", [1.0, 0.9])
+def test_large_vocabularies(size, top_p, dtype):
+    """Single chances draw what numpy finds in the sums of all probabilities."""
+    random = np.random.default_rng(size)
+    logits = random.normal(size=size) * 3
+    logits[random.random(size) < 0.3] = -np.inf
+    order = np.argsort(-logits) if top_p < 1 else np.arange(size)
+    probabilities = np.exp(logits[order]) / np.exp(logits).sum()
+    probabilities[probabilities.cumsum() - probabilities >= top_p] = 0.0
+    ends = probabilities.cumsum()
+    chances = random.random((300, 1))
+    wanted = order[np.searchsorted(ends, chances[:, 0] * ends[-1], side="right")]
+    rows = torch.tensor(logits, dtype=torch.float32).log_softmax(-1).expand(300, -1)
+    found = draw_tokens(rows, torch.tensor(chances, dtype=dtype), Sampling(top_p=top_p))
+    assert (found.numpy() == wanted).mean() > 0.99  # rounding may decide
+
+
+def test_a_nucleus_may_have_most_of_a_vocabulary():
+    rows = torch.zeros(300, 3000).log_softmax(-1)
+    chances = torch.linspace(0, 1, 300, dtype=torch.float64)[:, None]
+    drawn = draw_tokens(rows, chances, Sampling(top_p=0.5))
+    assert len(set(drawn.tolist())) == 300
+    rows = torch.cat([rows[:150], rows[:150].index_fill(1, torch.arange(1, 3000), -torch.inf)])
+    assert set(draw_tokens(rows, chances, Sampling(top_p=0.5))[150:].tolist()) == {0}
 
 
 def test_what_is_impossible_is_never_drawn():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from headway.decoding import Phrase, RequiredPhrases, Sampling, SearchOptions, TorchEngine, TorchSearcher
 from headway.model import ModelConfig
+from tests.pretend_device import PretendTensor
 from tests.properties.models import EOS, PAD, VOCABULARY, random_model
 
 WORDS = st.integers(EOS + 1, VOCABULARY - 1)
@@ -70,3 +71,18 @@ def test_sources_that_are_done_leave_the_others_what_they_must_have(searcher, be
         assert required.found_in(number, found.ids)
         [score] = searcher.score([sources[number]], [found.ids])
         assert found.score == pytest.approx(score, abs=1e-5)
+
+
+@pytest.mark.parametrize(("gib", "times"), [(None, 1), (4, 1), (24, 3), (80, 8)])
+def test_batches_are_larger_on_a_larger_card(searcher, pretend_device, monkeypatch, gib, times):
+    """None: on the CPU. 128 sentences of up to 4,096 tokens, or 320 hypotheses, as often as the card has 8 GiB."""
+    device = torch.device("cpu") if gib is None else pretend_device("cuda")
+    monkeypatch.setattr(PretendTensor, "memory", (gib or 0) * 2**30)
+    there, sizes = TorchSearcher(searcher._engine, PAD, device), []
+    monkeypatch.setattr(there, "_search_batch", lambda work, *_: sizes.append(len(work.sources)) or [[]] * sizes[-1])
+    for width, length in [(1, 5), (5, 5), (1, 1023)]:
+        sources = [[EOS + 1] * length] * 3000
+        there.search(sources, SearchOptions(beam_size=width), [9] * 3000, [[]] * 3000)
+        assert sum(sizes) == 3000
+        assert max(sizes) == times * min(128, 320 // width, 4096 // (length + 1))
+        sizes.clear()

@@ -152,16 +152,47 @@ def test_the_usual_formatting_needs_no_marks():
     assert texts_of("docx", docx(run("Alles fett, ", "<w:b/>") + run("alles.", "<w:b/>"))) == ["Alles fett, alles."]
 
 
+BEGIN, SEPARATE, END = map(FIELD.format, ("begin", "separate", "end"))
+
+
+def field(code, result):
+    return f"{BEGIN}<w:r><w:instrText>{code}</w:instrText></w:r>{SEPARATE}{result}{END}"
+
+
 def test_fields_stay_whole():
-    begin, end = FIELD.format("begin"), FIELD.format("end")
-    page = f"{begin}<w:r><w:instrText>PAGE</w:instrText></w:r>{FIELD.format('separate')}{run('7')}{end}"
-    data = docx(f"{run('Seite ')}{page}{run(' von vielen')}", run("Inhalt ") + begin + run("eins"), run("zwei") + end)
-    assert texts_of("docx", data) == ["Seite <x0/> von vielen", "Inhalt <x0/>", "<x0/>"]
-    names = ["fldChar", "instrText", "fldChar", "7", "fldChar"]
-    first, second, third = runs_of(through("docx", data, str.upper))
-    assert [text for text, _ in first] == ["SEITE ", *names, " VON VIELEN"]
-    assert [text for text, _ in second] == ["INHALT ", "fldChar", "eins"]
-    assert [text for text, _ in third] == ["zwei", "fldChar"]
+    data = docx(run("Seite ") + field("PAGE", run("7")) + run(" von vielen"))
+    assert texts_of("docx", data) == ["Seite <x0/> von vielen"]
+    [runs] = runs_of(through("docx", data, str.upper))
+    assert [text for text, _ in runs] == ["SEITE ", "fldChar", "instrText", "fldChar", "7", "fldChar", " VON VIELEN"]
+    both = "<w:r><w:fldChar w:fldCharType='end'/><w:fldChar w:fldCharType='end'/></w:r>"
+    nested = field('HYPERLINK "a"', run("Ziel ") + field("REF b", run("eins"))).removesuffix(END + END) + both
+    assert texts_of("docx", docx(nested + run("Ende"))) == ["<x0/>Ende"]
+    made = part(through("docx", docx(nested + run("Ende")), str.upper), "word/document.xml")
+    assert nested.replace("'", '"') + run("ENDE") in made
+
+
+def test_words_of_links_that_are_fields_are_translated():
+    link = field('HYPERLINK "http://a.b"', run("eine ") + run("Wiese", "<w:b/>") + field("PAGEREF c", run("7")))
+    data = docx(run("Hier ist ") + link + run("."))
+    assert texts_of("docx", data) == ["Hier ist <x0>eine <x1>Wiese</x1><x2/></x0>."]
+    made = part(through("docx", data, str.upper), "word/document.xml")
+    expected = link.replace("eine", "EINE").replace("Wiese", "WIESE")
+    assert run("HIER IST ") + expected + run(".") in made
+    simple = f'<w:fldSimple w:instr=" HYPERLINK a">{run("eine Wiese")}</w:fldSimple>'
+    assert texts_of("docx", docx(simple)) == ["<x0>eine Wiese</x0>"]
+
+
+def test_a_table_of_contents_is_translated():
+    """A field of several paragraphs, whose first and last have its marks in them."""
+    first, middle, last = (
+        run(f"{name} Teil") + "<w:r><w:tab/></w:r>" + field("PAGEREF a", run("1")) for name in ("Erster", "2.", "3.")
+    )
+    [begin, end] = field("TOC \\h", "|").split("|")
+    data = docx("<w:pPr/>" + begin + first, middle, last, end, run("danach"))
+    assert texts_of("docx", data)[0].replace("<x0/>", "") == "Erster Teil<br x1/><x2/>"
+    made = through("docx", data, str.upper)
+    expected = part(data, "word/document.xml").replace("Erster", "ERSTER").replace("Teil", "TEIL")
+    assert part(made, "word/document.xml").endswith(expected.replace("danach", "DANACH") + "\n")
 
 
 def test_slides():

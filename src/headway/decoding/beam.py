@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, likeliest, read, rows_to_keep, without_end
 from headway.decoding.searcher import Hypothesis, length_penalty, normalized_score, ranked
+from headway.devices import tensor_on
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def beam_search(
     state = engine.start(source)
     beams = beams or Beams(np.arange(batch), np.full((batch, 1, 1), engine.bos_id), np.zeros((batch, 1)))
     while True:
-        tokens = torch.from_numpy(beams.tokens).flatten(0, 1).to(source.device)  # (sentences * width, length)
+        tokens = tensor_on(source.device, beams.tokens).flatten(0, 1)  # (sentences * width, length)
         log_probabilities = engine.step(state, tokens[:, -1])  # (sentences * width, vocabulary)
         if beams.length == 0:
             log_probabilities = without_end(log_probabilities, engine.eos_id)
@@ -166,7 +166,7 @@ def beam_search(
             log_probabilities = constraints.apply(log_probabilities, tokens, sentences)
         before = beams
         beams, rows = _advance(before, log_probabilities, engine.eos_id, beam_size, finished, watch)
-        kept = []
+        kept, of_end = list[int](), None
         for i, best in enumerate(beams.upper_bound().tolist()):
             ended = finished[beams.sentences[i]]
             if not ended.wants_more(best):
@@ -174,8 +174,9 @@ def beam_search(
             if before.length < ended.cap:
                 kept.append(i)
                 continue
-            of_end = log_probabilities[:, engine.eos_id].view(len(before.scores), -1)[i]  # (width,)
-            scores = before.scores[i] + of_end.cpu().numpy()
+            if of_end is None:
+                of_end = log_probabilities[:, engine.eos_id].cpu().numpy().reshape(before.scores.shape)
+            scores = before.scores[i] + of_end[i]  # (width,)
             for place in np.flatnonzero(np.isfinite(scores)):  # <eos> ends each hypothesis, whatever its probability
                 ids = before.tokens[i, place, 1:].tolist()
                 ended.add(Hypothesis(ids, float(scores[place]), "max_length"))
@@ -184,7 +185,7 @@ def beam_search(
         beams.mask_finished(kept)
         staying = rows_to_keep(kept, len(rows))
         beams, rows = beams.keep(staying), rows[staying]
-        engine.select(state, torch.from_numpy(rows).to(source.device))
+        engine.select(state, tensor_on(source.device, rows))
 
 
 def _advance(

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.decoding.beam import Beams, Continuations
-from headway.decoding.engine import likeliest
+from headway.decoding.engine import likeliest, read
 from headway.decoding.phrases import Phrase, RequiredPhrases
+from headway.devices import tensor_on
 
 NONE = -1
 
@@ -143,14 +144,16 @@ class ConstrainedBeams(Beams):
         sentences, width, count = self.coverage.begun.shape
         tokens, offsets, wanted = self._wanted()
         by_place = log_probabilities.view(sentences, width, -1)
-        asked = by_place.gather(2, torch.from_numpy(tokens).to(by_place.device)).cpu().numpy()
-        asked = np.where(wanted, asked, -np.inf)  # (sentences, width, phrases)
-        self._learn_costs(asked, offsets)
-        self._forbid(by_place)
+        tokens_there = tensor_on(by_place.device, tokens)
+        of_phrases = by_place.gather(2, tokens_there).flatten(0, 1)
+        self._forbid(log_probabilities)
         candidates = min(beam_size + 1, by_place.size(2))
-        free, ids = (
-            one.cpu().numpy().reshape(sentences, width, -1) for one in likeliest(log_probabilities, candidates)
-        )
+        free_there, ids_there = likeliest(log_probabilities, candidates)
+        both = torch.cat([free_there, of_phrases], 1), torch.cat([ids_there, tokens_there.flatten(0, 1)], 1)
+        values, ids = (one.reshape(sentences, width, -1) for one in read(*both))
+        free, ids = values[:, :, :candidates], ids[:, :, :candidates]
+        asked = np.where(wanted, values[:, :, candidates:], -np.inf)  # (sentences, width, phrases)
+        self._learn_costs(asked, offsets)
 
         def joined(of_free: np.ndarray | int, of_phrases: np.ndarray) -> np.ndarray:
             """(sentences, width * (candidates + phrases))"""
@@ -213,19 +216,19 @@ class ConstrainedBeams(Beams):
 
     def _forbid(self, log_probabilities: Tensor) -> None:
         """Forbids free text <eos> before all phrases are begun, a continuation of a phrase's last word, and any token
-        within a phrase or where the missing phrases need all the room. (sentences, width, vocabulary)"""
+        within a phrase or where the missing phrases need all the room. (sentences * width, vocabulary)"""
 
-        def of(places: Any) -> Tensor:
-            return torch.from_numpy(places).to(log_probabilities.device)
+        def rows(places: Any) -> Tensor:
+            return tensor_on(log_probabilities.device, np.flatnonzero(places))
 
         state, lengths = self.coverage, self.table.lengths[:, None]
-        log_probabilities[..., self.eos_id][of(~state.begun.all(axis=2))] = -torch.inf
+        log_probabilities[:, self.eos_id].index_fill_(0, rows(~state.begun.all(axis=2)), -torch.inf)
         if state.closed.any():
-            closed = of(state.closed)
-            log_probabilities[closed] = log_probabilities[closed].masked_fill(of(self.word_parts), -torch.inf)
+            closed, parts = rows(state.closed), tensor_on(log_probabilities.device, self.word_parts)
+            log_probabilities[closed] = log_probabilities[closed].masked_fill(parts, -torch.inf)
         missing = (lengths * ~state.begun).sum(axis=2)  # (sentences, width)
         no_room = (missing > 0) & (missing >= self.caps[:, None] - self.length)
-        log_probabilities[of((state.current != NONE) | no_room)] = -torch.inf
+        log_probabilities.index_fill_(0, rows((state.current != NONE) | no_room), -torch.inf)
 
 
 def _in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:

@@ -4,8 +4,11 @@ allowed have log-probabilities of -inf."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from headway.devices import tensor_on
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,14 @@ class Constraints:
             self.prefixes[sentence][place] if self.prefixes and place < len(self.prefixes[sentence]) else -1
             for sentence in sentences
         ]
-        forced_ids = torch.tensor(forced, device=tokens.device)[:, None]  # (rows, 1); -1: none
-        forbidden = torch.arange(log_probabilities.size(1), device=tokens.device) != forced_ids
-        given = ~forbidden & log_probabilities.isneginf()
-        return log_probabilities.masked_fill(
-            torch.where(forced_ids >= 0, forbidden, self._repeats(tokens, log_probabilities.size(1))), -torch.inf
-        ).masked_fill(given, 0.0)
+        repeats = self._repeats(tokens, log_probabilities.size(1))
+        if max(forced) < 0:
+            return log_probabilities.masked_fill(repeats, -torch.inf)
+        forced_ids = tensor_on(tokens.device, np.array(forced))[:, None]  # (rows, 1); -1: none
+        others = torch.arange(log_probabilities.size(1), device=tokens.device) != forced_ids
+        given = ~others & log_probabilities.isneginf()
+        forbidden = torch.where(forced_ids >= 0, others, repeats)
+        return log_probabilities.masked_fill(forbidden, -torch.inf).masked_fill(given, 0.0)
 
     def _repeats(self, tokens: Tensor, vocabulary: int) -> Tensor:
         """(rows, vocabulary): True where the token would complete an n-gram that the row already has."""

@@ -72,7 +72,7 @@ class TorchEngine:
         log_probabilities = self._output(self._decoder(state, tokens)).float().log_softmax(dim=-1)
         log_probabilities.index_fill_(1, self._never, -torch.inf)
         if len(self._given):  # no translation is its language alone
-            log_probabilities[torch.isin(tokens, self._given), self.eos_id] = -torch.inf
+            log_probabilities[:, self.eos_id].masked_fill_(torch.isin(tokens, self._given), -torch.inf)
         return log_probabilities
 
     @torch.inference_mode()
@@ -123,7 +123,8 @@ def _log_mean(log_probabilities: list[Tensor]) -> Tensor:
 
 def without_end(log_probabilities: Tensor, eos_id: int) -> Tensor:
     """Forbids <eos> as the first token: no translation is empty. (rows, vocabulary)"""
-    return log_probabilities.index_fill(1, torch.tensor([eos_id], device=log_probabilities.device), -torch.inf)
+    ids = torch.arange(log_probabilities.size(1), device=log_probabilities.device)
+    return log_probabilities.masked_fill(ids == eos_id, -torch.inf)
 
 
 def likeliest(log_probabilities: Tensor, count: int) -> tuple[Tensor, Tensor]:

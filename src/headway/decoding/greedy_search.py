@@ -5,11 +5,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, likeliest, read, rows_to_keep, without_end
+from headway.decoding.engine import BLOCK, Engine, likeliest, read, rows_to_keep, without_end
 from headway.decoding.options import Sampling
 from headway.decoding.searcher import Hypothesis
+from headway.devices import tensor_on
+
+FEW = 256
+"""Tokens among which a nucleus is looked for first on CPU, where sorting a vocabulary takes long."""
 
 
 def greedy(
@@ -37,34 +42,50 @@ def sample(
     """
 
     def draw(log_probabilities: Tensor, sentences: Sequence[int]) -> Tensor:
-        chances = torch.tensor([[generators[sentence].random()] for sentence in sentences], dtype=torch.float64)
         device = log_probabilities.device
-        place = torch.device("cpu") if device.type == "mps" else device  # it has no double precision
-        return draw_tokens(log_probabilities.to(place), chances.to(place), sampling).to(device)
+        wide = np.float32 if device.type == "mps" else np.float64  # mps has no double precision
+        chances = np.array([[generators[sentence].random()] for sentence in sentences], dtype=wide)
+        return draw_tokens(log_probabilities, tensor_on(device, chances), sampling)
 
     return _extend(engine, source, max_lengths, constraints, draw)
 
 
 def draw_tokens(log_probabilities: Tensor, chances: Tensor, sampling: Sampling) -> Tensor:
-    """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1) -> tokens (rows,). On a device
-    with numbers of double precision, which sums over a vocabulary need."""
-    logarithms = (log_probabilities / sampling.temperature).log_softmax(-1)
+    """log_probabilities: (rows, vocabulary), chances: (rows, 1) uniform in [0, 1), of the type in which weights are
+    added up -> tokens (rows,)"""
+    weights = (log_probabilities - log_probabilities.amax(-1, keepdim=True)).div_(sampling.temperature).exp_()
     if not sampling.top_k and sampling.top_p == 1.0:
-        return _drawn(logarithms.double().exp(), chances)
-    ranked, tokens = logarithms.sort(dim=-1, descending=True)
-    probabilities = ranked.double().exp()  # (rows, vocabulary), likeliest first
-    if sampling.top_k:
-        probabilities[:, sampling.top_k :] = 0.0
-    before = probabilities.cumsum(-1) - probabilities
-    probabilities = probabilities.masked_fill(before >= sampling.top_p, 0.0)
-    return tokens.gather(1, _drawn(probabilities, chances)[:, None])[:, 0]
+        return _drawn(weights, chances)
+    vocabulary = weights.size(1)
+    most = sampling.top_p * weights.sum(-1, keepdim=True, dtype=chances.dtype)
+    count = min(sampling.top_k or (FEW if weights.is_cpu else vocabulary), vocabulary)
+    while True:
+        ranked, tokens = likeliest(weights, count)
+        ranked = ranked.to(chances.dtype)  # (rows, count)
+        if sampling.top_k or count == vocabulary or (ranked.sum(-1, keepdim=True) >= most).all():
+            break
+        count = min(8 * count, vocabulary)
+    before = ranked.cumsum(-1) - ranked
+    ends = ranked.masked_fill(before >= most, 0.0).cumsum(-1)
+    return tokens.gather(1, _place(ends, chances * ends[:, -1:]))[:, 0]
 
 
-def _drawn(probabilities: Tensor, chances: Tensor) -> Tensor:
-    """The place of one drawn in each row of weights: (rows, places), (rows, 1) -> (rows,). Never one of weight 0."""
-    totals = probabilities.cumsum(-1)
-    places = torch.searchsorted(totals, chances.double() * totals[:, -1:], right=True)  # (rows, 1)
-    return places.minimum(totals.argmax(-1, keepdim=True))[:, 0]
+def _drawn(weights: Tensor, chances: Tensor) -> Tensor:
+    """The place of one drawn in each row: (rows, places), (rows, 1) -> (rows,). First a block of places is drawn, so
+    that few numbers are added up one after another."""
+    blocks = F.pad(weights, (0, -weights.size(1) % BLOCK)).unflatten(1, (-1, BLOCK))  # (rows, blocks, BLOCK)
+    ends = blocks.sum(-1).to(chances.dtype).cumsum(-1)  # (rows, blocks)
+    point = chances * ends[:, -1:]
+    block = _place(ends, point)
+    inside = blocks.gather(1, block[..., None].expand(-1, -1, BLOCK))[:, 0].to(chances.dtype).cumsum(-1)
+    before = ends.gather(1, block) - inside[:, -1:]  # (rows, 1)
+    return (block * BLOCK + _place(inside, (point - before).clamp(min=0.0)))[:, 0]
+
+
+def _place(ends: Tensor, point: Tensor) -> Tensor:
+    """The first place of each row whose end is beyond the point, but none of weight 0: (rows, places), (rows, 1)
+    -> (rows, 1)."""
+    return (ends <= point).sum(-1, keepdim=True).minimum(ends.argmax(-1, keepdim=True))
 
 
 def _extend(
@@ -89,7 +110,7 @@ def _extend(
         chosen = choose(log_probabilities, running)[:, None]  # (rows, 1)
         scores, ids = (found[:, 0].tolist() for found in read(log_probabilities.gather(1, chosen), chosen))
         tokens = torch.cat([tokens, chosen], dim=1)
-        before, unfinished = unfinished, []
+        before, unfinished, ends = unfinished, [], list[float]()
         for row in before:
             hypothesis = hypotheses[running[row]]
             if ids[row] == engine.eos_id:
@@ -99,11 +120,12 @@ def _extend(
                 hypothesis.ids.append(ids[row])
                 unfinished.append(row)
             else:
-                hypothesis.score += log_probabilities[row, engine.eos_id].item()
+                ends = ends or log_probabilities[:, engine.eos_id].tolist()
+                hypothesis.score += ends[row]
         kept = rows_to_keep(unfinished, len(running))
         if len(kept) < len(running):
             running = [running[row] for row in kept]
-            rows = torch.tensor(kept, dtype=torch.long, device=source.device)
+            rows = tensor_on(source.device, np.array(kept, dtype=np.int64))
             tokens, unfinished = tokens[rows], list(range(len(unfinished)))
             engine.select(state, rows[:, None])
     return hypotheses

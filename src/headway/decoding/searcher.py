@@ -93,11 +93,14 @@ def batches_by_length(
     return batches
 
 
-def search_batches(numbers: Sequence[int], length_of: Callable[[int], int], most: int) -> list[list[int]]:
-    """The numbers in batches of similar length, at most `most` in each, longest first. Lengths don't count <eos>."""
+def search_batches(
+    numbers: Sequence[int], length_of: Callable[[int], int], most: int, scale: int = 1
+) -> list[list[int]]:
+    """The numbers in batches of similar length, at most `most` in each, longest first. Lengths don't count <eos>.
+    scale: how many times as large batches may be."""
     return batches_by_length(
         numbers,
         lambda i: (length_of(i) + 1,),
-        lambda count, longest: count <= most and count * longest[0] <= TOKENS_PER_BATCH,
+        lambda count, longest: count <= scale * most and count * longest[0] <= scale * TOKENS_PER_BATCH,
         longest_first=True,
     )

@@ -20,10 +20,12 @@ from headway.decoding.greedy_search import greedy, sample
 from headway.decoding.options import Sampling, SearchOptions
 from headway.decoding.phrases import RequiredPhrases
 from headway.decoding.searcher import Hypothesis, search_batches
-from headway.devices import return_freed_memory
+from headway.devices import return_freed_memory, tensor_on
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Maximum batch size, in sentences and in hypotheses (see docs/tried.md)."""
+CARD, MOST_CARDS = 8 * 2**30, 8
+"""Bytes of a CUDA card for each such batch that a batch there is as large as, and the most of them."""
 LENGTHS = 4
 """Sources are padded to a multiple of this length: oneDNN compiles its products for each shape, and keeps them."""
 GROWTH = 192 * 2**20
@@ -91,10 +93,14 @@ class TorchSearcher:
         if required is not None:
             widths = [max(width, len(phrases) + 1) for phrases in required.phrases]
         batches: list[list[int]] = []
+        scale = 1
+        if self._device.type == "cuda":  # a step takes about as long for many rows as for few
+            memory = torch.cuda.get_device_properties(self._device).total_memory
+            scale = min(max(memory // CARD, 1), MOST_CARDS)
         for width in sorted(set(widths)):
             alike = [i for i, other in enumerate(widths) if other == width]
             most = min(ROWS_PER_BATCH // width, SENTENCES_PER_BATCH)
-            batches += search_batches(alike, lambda i: len(sources[i]), most)
+            batches += search_batches(alike, lambda i: len(sources[i]), most, scale)
 
         def search_batch(batch: list[int]) -> list[list[Hypothesis]]:
             wide = options if required is None else options.model_copy(update={"beam_size": widths[batch[0]]})
@@ -131,7 +137,8 @@ class TorchSearcher:
 
     def _search_batch(self, work: _Work, options: SearchOptions, watch: BeamWatch | None) -> list[list[Hypothesis]]:
         engine = self._engine
-        rows = padded([[*source, engine.eos_id] for source in work.sources], self._pad_id, LENGTHS).to(self._device)
+        sources = padded([[*source, engine.eos_id] for source in work.sources], self._pad_id, LENGTHS)
+        rows = tensor_on(self._device, sources.numpy())
         if options.sample is not None:
             return self._sample(rows, work, options, options.sample)
         constraints = work.constraints(options)

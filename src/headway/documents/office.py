@@ -33,11 +33,12 @@ _AROUND = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "sdt", "span", "a
 @dataclass(eq=False)
 class _Thing:
     """The content of a mark: an element around words; the properties of a run, if `is_run`; or elements without
-    words, which stand in a run with these properties."""
+    words, which stand in a run with these properties; or, with others at its end, what begins a field."""
 
     elements: list[etree._Element]
     is_run: bool = False
     properties: etree._Element | None = None
+    ends: Sequence[etree._Element] = ()
 
 
 _Found: TypeAlias = tuple[etree._Element | None, Piece[_Thing]]
@@ -68,8 +69,12 @@ class _Paragraph:
                 self._add_words("\n", opened[-1], properties[-1])
             elif piece.place == "end":
                 (properties if piece.thing.is_run else opened).pop()
+                opened[-1].extend(piece.thing.ends)
             elif piece.place == "begin" and piece.thing.is_run:
                 properties.append(piece.thing.properties)
+            elif piece.place == "begin" and piece.thing.ends:
+                opened[-1].extend(piece.thing.elements)
+                opened.append(opened[-1])
             elif piece.place == "begin":
                 opened.append(_reopened(opened[-1], piece.thing.elements[0]))
             elif piece.thing.is_run:
@@ -108,11 +113,12 @@ class _Paragraph:
 
 def _pieces_of_runs(parent: etree._Element, *, is_whole: bool = True) -> Iterator[_Found]:
     """is_whole: whether the parent is the paragraph, which keeps what stays at its ends."""
-    for group in _with_whole_fields(parent):
-        child, name = group[0], local_name(group[0])
-        if len(group) > 1 or _fields(child):
-            yield None, Mark(_Thing(group))
-        elif name in _LEFT_OUT or (is_whole and name in _STARTS | _ENDS):
+    for child in _with_whole_fields(list(parent)):
+        if isinstance(child, Mark):
+            yield None, child
+            continue
+        name = local_name(child)
+        if name in _LEFT_OUT or (is_whole and name in _STARTS | _ENDS):
             continue
         elif name == "r":
             properties = next((one for one in child if local_name(one) == "rPr"), None)
@@ -123,7 +129,7 @@ def _pieces_of_runs(parent: etree._Element, *, is_whole: bool = True) -> Iterato
                     yield properties, _alone(_Thing([one], True, properties))
         elif name == "t":  # of a cell without runs
             yield from _lines(child.text or "")
-        elif name in _AROUND:
+        elif name in _AROUND or (name == "fldSimple" and "HYPERLINK" in "".join(map(str, child.attrib.values()))):
             thing = _Thing([child])
             yield None, Mark(thing, "begin")
             content = next(child.iterchildren("{*}sdtContent"), child)
@@ -144,26 +150,50 @@ def _alone(thing: _Thing) -> Mark[_Thing]:
     return Mark(thing, "break" if local_name(thing.elements[0]) in _BREAKS else "alone")
 
 
-def _with_whole_fields(parent: etree._Element) -> list[list[etree._Element]]:
-    """The children one by one, but those of a field together, such as a page number or a reference. A field may begin
-    or end in another paragraph."""
-    groups: list[list[etree._Element]] = []
-    depth = 0
-    for child in parent:
-        if depth > 0:
-            groups[-1].append(child)
+def _with_whole_fields(children: list[etree._Element]) -> Iterator[etree._Element | Mark[_Thing]]:
+    """The children one by one, but those of a field, such as a page number, as a mark. The text of a link isn't in the
+    mark, nor is that of a field of several paragraphs, such as a table of contents."""
+    spans: dict[int, tuple[int, int | None]] = {}  # of each field where it begins, its text begins, and it ends
+    opened: list[int] = []
+    for place, child in enumerate(children):
+        ended = False
+        for one in child if local_name(child) == "r" else ():
+            kind = next(iter(one.attrib.values()), "") if local_name(one) == "fldChar" else ""
+            if kind == "begin":
+                opened.append(place)
+                spans[place] = len(children), None
+            elif kind and not opened:
+                spans[place] = place + 1, None
+            elif kind == "separate":
+                spans[opened[-1]] = min(spans[opened[-1]][0], place + 1), None
+            elif kind == "end":  # of one of two fields that end in the same run, the outer one stays whole
+                spans[opened[-1]] = len(children) if ended else spans[opened[-1]][0], place
+                opened.pop()
+                ended = True
+    links: dict[int, _Thing] = {}
+    place = 0
+    while place < len(children):
+        text, end = spans.get(place, (place, place))
+        if place in links:
+            yield Mark(links[place], "end")
+            place += 1
+        elif text == place:
+            yield children[place]
+            place += 1
+        elif end is not None and text <= end and _is_link(children[place:text]):
+            links[end] = _Thing(children[place:text], ends=[children[end]])
+            yield Mark(links[end], "begin")
+            place = text
         else:
-            groups.append([child])
-        depth += sum(_fields(child))
-        if depth < 0:
-            groups, depth = [[one for group in groups for one in group if local_name(one) not in _STARTS]], 0
-    return groups
+            after = text if end is None else end + 1
+            yield Mark(_Thing(children[place:after]))
+            place = after
 
 
-def _fields(run: etree._Element) -> list[int]:
-    """1 for each field that begins in the run, -1 for each that ends."""
-    kinds = (next(iter(one.attrib.values()), "") for one in run if local_name(one) == "fldChar")
-    return [{"begin": 1, "end": -1}.get(str(kind), 0) for kind in kinds]
+def _is_link(codes: Sequence[etree._Element]) -> bool:
+    """Whether these begin a field whose text is that of the document."""
+    instruction = "".join(part.text or "" for one in codes for part in one.iter("{*}instrText"))
+    return re.match(r"\s*(HYPERLINK|TOC)\b", instruction) is not None
 
 
 def _with_formatting(found: Iterable[_Found], usual: bytes) -> Iterator[Piece[_Thing]]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from headway.data.batches import CorpusShare, MicroBatch, Plan, collate
 from headway.decoding import Hypothesis, Sampling, SearchOptions, TorchEngine, TorchSearcher
+from headway.devices import tensor_on
 from headway.evaluation import sentence_bleu
 from headway.model import Transformer
 from headway.recipe.sizes import forward_work, work_of_step
@@ -118,5 +119,5 @@ class RiskSampler:
             of_sentences = [one for pair in row for one in samples.weights[pair]]
             of_row[: len(of_sentences)] = of_sentences
         device = self.train.device
-        own = torch.from_numpy(weights).to(device), torch.tensor(risk, device=device)
+        own = tensor_on(device, weights), tensor_on(device, np.array([risk], dtype=np.float32))[0]
         return (*on_device(source, target, labels, device), *own)

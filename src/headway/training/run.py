@@ -184,8 +184,8 @@ def mean_loss(
     loss_of.eval()
     plan = [one for step in islice(batches.plan.steps(0), steps) for one in step]
     with naming_batch(batches, plan), autocast(batches.device, dtype):
-        losses = [loss_of(*batches.tensors(one)).item() for one in ranks.part(plan)]
-    return sum(ranks.all_gather(losses)) / batches.target_tokens(plan)
+        losses = [loss_of(*batches.tensors(one)) for one in ranks.part(plan)]
+    return sum(ranks.all_gather(torch.stack(losses).tolist() if losses else [])) / batches.target_tokens(plan)
 
 
 def score(translator: Translator, texts: Sequence[tuple[str, str]], tokenize: str, ranks: SingleProcess) -> Scores:

@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from headway.data.batches import CorpusShare, MicroBatch, PackedIds, Plan, collate
 from headway.data.shards import ParallelIds
-from headway.devices import autocast
+from headway.devices import autocast, tensor_on
 from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.model.packing import Packed
@@ -81,12 +81,10 @@ class Batches:
 
 
 def on_device(source: PackedIds, target: PackedIds, labels: NDArray[np.int32], device: torch.device) -> Batch:
-    """A collated micro-batch as tensors, which go to the device in one copy, without waiting for it."""
+    """A collated micro-batch as tensors, which go to the device in one copy."""
     arrays = [*(one for side in (source, target) for one in (side.ids, side.sentences, side.positions)), labels]
-    joined = torch.from_numpy(np.concatenate([one.ravel() for one in arrays]))
-    if device.type == "cuda":
-        joined = joined.pin_memory()
-    there = joined.to(device, non_blocking=True).long().split([one.size for one in arrays])
+    joined = np.concatenate([one.ravel() for one in arrays])
+    there = tensor_on(device, joined).long().split([one.size for one in arrays])
     x, of_x, at_x, y, of_y, at_y, labels_there = (
         one.view(array.shape) for one, array in zip(there, arrays, strict=True)
     )
