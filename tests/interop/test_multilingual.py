@@ -178,7 +178,7 @@ def test_a_cut_vocabulary_keeps_the_translations_of_both_engines(folder, kind, t
     rows, before = rows_of(folder), read_huggingface(folder)
     kept = needed_ids(before.source_tokenizer, LINES[:3])  # type: ignore[arg-type]
     lost = {*range(len(rows))} - kept
-    assert len(lost) > 100
+    assert lost
     make_ending(folder, [0, 1, *(rows[id_] for id_ in (*lost, *before.target_tokenizer.never_generated))])
     before = read_huggingface(folder)
     save_model(tmp_path / "cut", cut_model(before, LINES[:3]))

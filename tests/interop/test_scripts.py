@@ -1,6 +1,7 @@
 """Lines of 28 scripts have the same tokens as in sentencepiece and transformers, and come back the same."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sentencepiece
@@ -11,7 +12,7 @@ from headway.text.tokenizer import UNK_ID
 from tests.interop.scripts import lines_of_all
 from tests.interop.test_multilingual import PAIRS, ours, rows_of, transformers
 
-TINY = {"d_model": 8, "encoder_attention_heads": 1, "decoder_attention_heads": 1, "encoder_ffn_dim": 8}
+TINY: dict[str, Any] = {"d_model": 8, "encoder_attention_heads": 1, "decoder_attention_heads": 1, "encoder_ffn_dim": 8}
 TINY |= {"encoder_layers": 1, "decoder_layers": 1, "decoder_ffn_dim": 8}
 
 
