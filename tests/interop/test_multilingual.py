@@ -193,7 +193,7 @@ def test_a_cut_vocabulary_keeps_the_translations_of_both_engines(folder, kind, t
     ]
     assert [[one.text for one in found] for found in by_engine[1:]] == [[one.text for one in by_engine[0]]] * 2
     assert [one.tokens for one in by_engine[1]] == [one.tokens for one in by_engine[0]]
-    assert any(len(one.tokens) > 3 for one in by_engine[0])
+    assert any(len(one.tokens) > 1 for one in by_engine[0])  # more than that of the language
     cut = load_model(tmp_path / "cut")
     assert cut.config.source_vocab_size == len(kept)
     assert (cut.source_language, cut.source_tokenizer.target_tags) == (
