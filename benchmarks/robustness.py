@@ -10,11 +10,11 @@ of the test set: the share whose translation has at most two words. A model that
 one.
 
 --pairs measures what noise of both sides (`data.noise.pairs`) is for. BLEU by characters and chrF of the test set as it
-is, with each word capitalised on both sides, and three sentences at a time in one line, not split. Of lines of code,
-addresses and numbers, and of test lines with one of them at their end, the share that keeps it; of test lines with a
-tag, placeholder or code at an aligned place, the share that keeps all of it. Then the test set itself: the segments
-that keep all tags, placeholders and code that the reference keeps, and those with wrong numbers where the reference has
-the right ones.
+is, with each word capitalised on both sides, and three sentences at a time: in one line that isn't split, and one by
+one. Of lines of code, addresses and numbers, and of test lines with one of them at their end, the share that keeps it;
+of test lines with a tag, placeholder or code at an aligned place, the share that keeps all of it. Then the test set
+itself: the segments that keep all tags, placeholders and code that the reference keeps, and those with wrong numbers
+where the reference has the right ones.
 """
 
 from __future__ import annotations
@@ -92,20 +92,26 @@ def row_of_pairs(translator: Translator, pairs: list[Pair], seed: int) -> dict[s
     def translated(texts: list[str]) -> list[str]:
         return [one.text for one in translator.translate(texts)]
 
+    def measured(found: list[str], references: list[str]) -> str:
+        scores = score_translations(found, references, "char")
+        return f"{scores.bleu:.2f}, {scores.chrf:.2f}"
+
     def scored(name: str, some: list[Pair]) -> list[str]:
         found = translated([source for source, _ in some])
-        references = [target for _, target in some]
-        by_characters = score_translations(found, references, "char")
-        row[name] = f"{by_characters.bleu:.2f}, {by_characters.chrf:.2f}"
+        row[name] = measured(found, [target for _, target in some])
         return found
 
     row: dict[str, str] = {}
     random, dictionary = Random(seed), dictionary_of(pairs)
     as_they_are = scored("clean", pairs)
     scored("title", [(titled(source), titled(target)) for source, target in pairs])
-    sentences = sentences_of(pairs)
+    sentences = sentences_of(pairs) or pairs
     together = [sentences[first : first + TOGETHER] for first in range(0, len(sentences), TOGETHER)]
-    scored("joined", [(" ".join(one for one, _ in some), " ".join(other for _, other in some)) for some in together])
+    joined = [(" ".join(one for one, _ in some), " ".join(other for _, other in some)) for some in together]
+    scored("joined", joined)
+    alone = dict(zip([source for source, _ in pairs], as_they_are, strict=True))
+    one_by_one = [" ".join(alone[source] for source, _ in some) for some in together]
+    row["one by one"] = measured(one_by_one, [target for _, target in joined])
     lines = [code_of(random) for _ in range(LINES_TO_COPY)]
     copies = translated(lines)
     row["copied"] = f"{sum(map(str.__eq__, lines, copies)) / len(lines):.1%}"
@@ -144,10 +150,9 @@ def main() -> None:
     sources, references = (list(read_lines(file))[: given.lines] for file in (given.source, given.reference))
     if given.pairs:
         pairs = [*zip(sources, references, strict=True)]
-        table = {model: row_of_pairs(Translator.load(model), pairs, given.seed) for model in given.models}
-        names = [*table[given.models[0]]]
-        print(f"\n| Model | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
-        for model, row in table.items():
+        table = [row_of_pairs(Translator.load(model), pairs, given.seed) for model in given.models]
+        print(f"\n| Model | {' | '.join(table[0])} |\n|---|{'---|' * len(table[0])}")
+        for model, row in zip(given.models, table, strict=True):
             print(f"| {model} | {' | '.join(row.values())} |")
         return
     rows, short = [], []

@@ -36,8 +36,8 @@ OF_OTHERS = {
     "--caddy",
 }
 """Options of pytest, of benchmarks, of torchrun, of gunicorn and of uv."""
-NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "tokenizer.spm", "tokenizer.js", "model.about"}
-NO_KEYS |= RETIRED.keys()
+NO_KEYS = {"stages.py", "decoding.json", "model.safetensors", "model.about"}
+NO_KEYS |= {"tokenizer.spm", "tokenizer.js", "tokenizer.json"} | RETIRED.keys()
 """Files, keys that were retired, and what a page's model says of itself."""
 COLOURS = re.compile("--(paper|ink|muted|accent|line|surface)")
 COMMANDS = MAKER["commands"]()
@@ -47,7 +47,7 @@ KEY = re.compile(rf"(?:{SECTIONS})(?:\.[a-z_0-9]+)+")
 TEXT = {"source": "a.de", "target": "a.en"}
 KEYS = {*MAKER["recipe_keys"](), *(f"model.{name}" for name in ModelConfig.__dataclass_fields__)}
 PARTS_OF_KEYS = {key[: match.end()] for key in KEYS for match in re.finditer(r"[^.]+", key)}
-OF_A_MODEL = ("training.init_from=", "training.risk_samples=")
+OF_A_MODEL = ("training.init_from=", "training.risk_samples=", "training.adapter.")
 """Keys that need a trained model."""
 
 

@@ -58,6 +58,12 @@ def test_a_page_keeps_its_encoding():
     assert through("html", b"\xff\xfe" + page.encode("utf-16-le")) == b"\xff\xfe" + page.encode("utf-16-le")
 
 
+def test_a_page_names_the_new_language():
+    page = '<html class=a lang="{0}-AT" xml:lang={0}><p lang="{0}" hreflang="de">Ein<b lang="la">ad hoc</b></p></html>'
+    assert through("html", page.format("de").encode()).decode() == page.format("en").replace("-AT", "")
+    assert through("html", b"<HTML LANG=fr><p lang='fr'>Oui</p>").decode() == "<HTML LANG=en><p lang='fr'>Oui</p>"
+
+
 @pytest.mark.parametrize(
     ("kind", "data", "message"),
     [

@@ -131,6 +131,30 @@ def test_qt():
     assert [one.get("type") for one in root.iter("translation")] == ["unfinished", "unfinished", None, "vanished"]
 
 
+def test_control_characters_and_lengths_of_qt():
+    data = (
+        '<!DOCTYPE TS>\n<TS version="2.1"><context><name>M</name>'
+        '<message><source>Ein<byte value="x1b"/> Hund</source><translation type="unfinished">\n</translation></message>'
+        '<message><source>&amp;Datei</source><translation type="unfinished" variants="yes"><lengthvariant/>'
+        "<lengthvariant></lengthvariant></translation></message>"
+        '<message numerus="yes"><source>%n Hunde</source><translation type="unfinished"><numerusform variants="yes">'
+        "<lengthvariant>%n Tiere</lengthvariant><lengthvariant/></numerusform></translation></message></context></TS>"
+    )
+    assert texts_of("ts", data.encode()) == ["Ein<x0/> Hund", "Datei"]
+    made = through("ts", data.encode(), str.upper).decode()
+    assert '>EIN<byte value="x1b"/> HUND</translation>' in made
+    assert made.count("<lengthvariant>&amp;DATEI</lengthvariant>") == 2
+    assert made.count("%n Tiere") == 1
+
+
+def test_html_in_cdata_of_android():
+    cdata = r"""<![CDATA[Ein <b class=\"a\">Hund</b> &amp; <br>d\'Or\nmehr]]>"""
+    data = f"<resources>\n<string name='a'>{cdata}</string></resources>"
+    assert texts_of("android", data.encode()) == [r"""Ein <b class=\"a\">Hund</b> &amp; <br>d'Or<br n/>mehr"""]
+    made = through("android", data.encode(), lambda text: text.replace("Hund", "dog's")).decode()
+    assert cdata.replace("Hund", r"dog\'s") in made
+
+
 def test_android():
     data = (
         '<?xml version="1.0" encoding="utf-8"?>\n<resources xmlns:xliff="x">\n'

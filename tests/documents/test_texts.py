@@ -1,5 +1,6 @@
 """Markdown, books and mail."""
 
+import time
 import zipfile
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -94,6 +95,15 @@ def test_words_of_a_translation_are_no_markup(words):
     assert "".join(one.content for one in blocks[1].children) == words
 
 
+def test_markdown_takes_linear_time():
+    def seconds(count):
+        data, start = b"[^a" * count, time.process_time()
+        texts_of("md", data)
+        return time.process_time() - start
+
+    assert seconds(32_000) < 7 * max(seconds(8_000) for _ in range(2))
+
+
 def test_books():
     page, made = '<html><body><p>Ein <i id="a">Hund</i>.</p></body></html>', BytesIO()
     contents = "<ncx><text>Erstes Kapitel</text></ncx>"
@@ -129,3 +139,48 @@ def test_mail():
     signed = b"Content-Type: multipart/signed; boundary=x\n\n--x--\n"
     with pytest.raises(UserError, match=r"^file: is signed or encrypted, which a translation can't be$"):
         texts_of("eml", signed)
+
+
+FLOWED = """\
+Lieber Hund, \nhier ist die \nWiese.
+ From unten \noder oben.
+
+>> Ein Zitat, das \n>> weitergeht.
+> Und \nkeines.
+-- \nHund
+"""
+
+
+def flowed(text, delsp):
+    kind = f"Content-Type: text/plain; charset=utf-8; format=flowed{'; delsp=yes' * delsp}"
+    return f"Subject: Ja\n{kind}\nContent-Transfer-Encoding: 8bit\n\n{text}".encode()
+
+
+@pytest.mark.parametrize("delsp", [False, True])
+def test_paragraphs_of_flowed_mail_are_joined_and_broken_again(delsp):
+    text = FLOWED.replace(" \n", "  \n").replace("--  \n", "-- \n") if delsp else FLOWED
+    paragraphs = (
+        "Lieber Hund, hier ist die Wiese.|From unten oder oben.||>> Ein Zitat, das weitergeht.|> Und |keines.|-- |Hund|"
+    )
+    assert texts_of("eml", flowed(text, delsp))[1] == paragraphs.replace("|", "\n")
+    made = through("eml", flowed(text, delsp), lambda part: part.replace("Wiese", "Wiese " * 30 + "."))
+    message = message_from_bytes(made, policy=policy.default)
+    assert (message.get_param("format"), message.get_param("delsp")) == ("flowed", "yes" if delsp else None)
+    content = message.get_content()
+    lines = content.split("\n")
+    assert max(map(len, lines)) <= 72 + 1 + delsp
+    assert sum(line.endswith("Wiese" + " " * (1 + delsp)) for line in lines) == 2
+    assert "\n From unten oder oben.\n" in content
+    assert "\n>> Ein Zitat, das weitergeht.\n> Und\n" in content
+    assert texts_of("eml", made)[1].replace("Und\n", "Und \n") == paragraphs.replace("|", "\n").replace(
+        "Wiese", "Wiese " * 30 + "."
+    )
+
+
+def test_a_long_paragraph_of_flowed_mail_takes_linear_time():
+    def seconds(count):
+        data, start = flowed("Wort \n" * count, False), time.process_time()
+        through("eml", data)
+        return time.process_time() - start
+
+    assert min(seconds(20_000) for _ in range(2)) < 8 * max(seconds(5_000), 0.02)

@@ -49,6 +49,11 @@ LINES = [
 ]
 ENDING = 5.0
 UNSEEN = "ကြောင်သည် ထိုင်သည်။"
+NAMES = {
+    "M2M100Tokenizer": "M2M100ForConditionalGeneration",
+    "NllbTokenizer": "M2M100ForConditionalGeneration",
+    "MBart50Tokenizer": "MBartForConditionalGeneration",
+}
 PAIRS = {
     "M2M100Tokenizer": ("en", "ko"),
     "NllbTokenizer": ("eng_Latn", "kor_Hang"),
@@ -207,6 +212,50 @@ def test_a_cut_vocabulary_keeps_the_translations_of_both_engines(folder, kind, t
         torch.testing.assert_close(cut.model(source, target), wanted, rtol=0, atol=1e-4)
 
 
+def named_tokens(splitter, **texts: str) -> list[str]:
+    return splitter.convert_ids_to_tokens(splitter(**texts)["input_ids"])
+
+
+def logits_of(folder: Path, source: list[str], target: list[str]) -> torch.Tensor:
+    """Theirs, of named tokens, in the order of all names. (target length, vocabulary)"""
+    splitter = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    read, given = (torch.tensor([splitter.convert_tokens_to_ids(one)]) for one in (source, target))
+    with torch.inference_mode():
+        logits = model(input_ids=read, attention_mask=torch.ones_like(read), decoder_input_ids=given).logits[0]
+    return logits[:, splitter.convert_tokens_to_ids(sorted(splitter.get_vocab()))]
+
+
+def test_an_export_is_the_folder_that_was_imported(folder, kind, tmp_path):
+    """Token by token, whatever their ids are."""
+    export_huggingface(read_huggingface(folder), tmp_path / "out")
+    folders, pair = (folder, tmp_path / "out"), dict(zip(("src_lang", "tgt_lang"), PAIRS[kind], strict=True))
+    before, after = (transformers.AutoTokenizer.from_pretrained(one, **pair) for one in folders)
+    assert type(after) is type(before) is getattr(transformers, kind)
+    assert type(transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out")).__name__ == NAMES[kind]
+    assert sorted(after.get_vocab()) == sorted(before.get_vocab())
+    for line in [*LINES, UNSEEN]:
+        for side in ("text", "text_target"):
+            assert named_tokens(after, **{side: line}) == named_tokens(before, **{side: line})
+    source, target = named_tokens(before, text=LINES[0]), ["</s>", *named_tokens(before, text_target=LINES[1])]
+    found, expected = (logits_of(one, source, target) for one in (tmp_path / "out", folder))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+def test_an_export_is_imported_as_the_same_model(folder, kind, tmp_path):
+    stored = read_huggingface(folder)
+    stored.decoding = {"beam_size": 3, "length_penalty": 0.6, "max_length": 27, "no_repeat_ngram": 3}
+    export_huggingface(stored, tmp_path / "out")
+    import_huggingface(tmp_path / "out", tmp_path / "back")
+    back = load_model(tmp_path / "back")
+    assert back.config == stored.config
+    assert back.source_tokenizer.to_bytes() == stored.source_tokenizer.to_bytes()
+    assert (back.source_language, back.decoding) == (stored.source_language, stored.decoding)
+    weights, found = stored.weights(), back.weights()
+    assert weights.keys() == found.keys()
+    assert all((weights[name] == found[name]).all() for name in weights)
+
+
 def changed(folder: Path, name: str, **fields) -> None:
     document = {**json.loads((folder / name).read_text()), **fields}
     (folder / name).write_text(json.dumps({key: value for key, value in document.items() if value is not None}))
@@ -282,9 +331,7 @@ def imported(tmp_path) -> Path:
     return tmp_path / "model"
 
 
-@pytest.mark.parametrize(
-    "export", [export_huggingface, export_onnx, export_web, export_argos], ids=lambda one: one.__name__
-)
+@pytest.mark.parametrize("export", [export_onnx, export_web, export_argos], ids=lambda one: one.__name__)
 def test_exports_without_languages_on_both_sides_are_refused(export, imported, tmp_path):
     with pytest.raises(UserError):
         export(load_model(imported), tmp_path / "out")
@@ -341,6 +388,17 @@ def their_loss(folder: Path) -> float:
     return sum(losses) / len(losses)
 
 
+def their_translations(folder: Path, beam_size: int) -> list[str]:
+    """As users of transformers get them."""
+    source, target = PAIRS["NllbTokenizer"]
+    splitter = transformers.AutoTokenizer.from_pretrained(folder, src_lang=source)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    options = {"num_beams": beam_size, "length_penalty": 0.0, "early_stopping": "never" if beam_size > 1 else False}
+    options["forced_bos_token_id"] = splitter.convert_tokens_to_ids(target)
+    found = (model.generate(**splitter(line, return_tensors="pt"), **options)[0] for line in LINES)
+    return [splitter.decode(ids, skip_special_tokens=True) for ids in found]
+
+
 def test_fine_tuning_begins_with_their_loss_and_learns(imported, tmp_path):
     assert tuned(imported, tmp_path / "untouched", 1, 1e-12) == pytest.approx(their_loss(tmp_path / "folder"), rel=1e-4)
     save_model(tmp_path / "cut", cut_model(load_model(imported), LINES))
@@ -349,6 +407,11 @@ def test_fine_tuning_begins_with_their_loss_and_learns(imported, tmp_path):
     assert translator.info.source_language == "eng_Latn"
     found = translator.translate([f">>{TAG}<< {line}" for line in LINES[:10]], beam_size=2)
     assert sum(one.text == line for one, line in zip(found, LINES[10:], strict=True)) >= 7
+    export_huggingface(translator.stored, tmp_path / "exported")
+    translator = Translator(translator.stored, device="cpu", engine="torch", precision="fp32")
+    for beam_size in (1, 4):
+        found = translator.translate([f">>{TAG}<< {line}" for line in LINES], beam_size=beam_size, length_penalty=0.0)
+        assert [one.text for one in found] == their_translations(tmp_path / "exported", beam_size)
 
 
 @pytest.mark.parametrize(

@@ -184,3 +184,22 @@ def test_a_measurement_that_is_twice_as_slow_halves_the_steps() -> None:
         return choice.sections["training"]["max_steps"]
 
     assert steps(2.0) == pytest.approx(steps(1.0) / 2, rel=0.05)
+
+
+def test_text_with_code_gets_noise_that_teaches_to_keep_it(tmp_path):
+    text = replace(MULTI30K, protected=0.3)
+    choice = chosen(10, text=text)
+    assert choice.recipe().data.noise.pairs == choosing.NOISE["pairs"]
+    assert choice.reasons["data.noise"] == (
+        "{pairs: {title: 0.03, copy: 0.05, tags: 0.12, joined: 0.3}}, "
+        "for tags, placeholders and code in 30% of the sources"
+    )
+    for override, noise in (("data.noise=null", None), ("data.noise={share: 0.3}", {})):
+        choice = chosen(10, override, text=text)
+        found = choice.recipe().data.noise
+        assert "data.noise" not in choice.reasons
+        assert (found and found.pairs) == noise
+    assert chosen(10).recipe().data.noise is None
+    (tmp_path / "pairs.tsv").write_text("Open %s\t%s 열기\nOpen it\t열기\nGo\t가기\n<b>Go</b>\t<b>가기</b>\n")
+    corpus = as_corpus([tmp_path / "pairs.tsv"], [], ("en", "ko"))
+    assert TrainingText.of([corpus]).protected == 0.5

@@ -277,9 +277,11 @@ def test_an_adapter_by_hand():
     memory = memory_of(BASE, 500, adapter={"rank": 16})
     assert memory["weights"] == 2 * 63_082_496 + 4 * adapter
     assert memory["gradients"] + memory["optimizer"] + memory["copies"] == (4 + 8 + 2) * adapter
-    assert memory["peak"] == memory["weights"] + memory["optimizer"] + 8 * 63_082_496
+    merged = 4 * 63_082_496 + 2 * weights_in_products(BASE)
+    assert memory["peak"] == memory["weights"] + memory["optimizer"] + merged
     in_fp32 = memory_of(BASE, 500, adapter={"rank": 16}, devices=Devices())
     assert in_fp32["weights"] == 4 * 63_082_496 + 4 * adapter
+    assert in_fp32["merged"] == 4 * 63_082_496 + 4 * weights_in_products(BASE)
 
 
 def test_gradients_and_activations_are_there_together_only_where_gradients_stay():

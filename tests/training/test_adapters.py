@@ -1,5 +1,6 @@
 """Adapters: what is trained, what stays as it was, and what a run keeps of them."""
 
+import copy
 import sys
 
 import pytest
@@ -11,11 +12,12 @@ from torch.func import functional_call
 
 from headway.devices import autocast
 from headway.errors import UserError
-from headway.model import Transformer
+from headway.model import ModelConfig, Transformer
 from headway.recipe.sizes import adapter_weights
 from headway.storage import load_model
 from headway.storage.checksums import write_checksums
 from headway.storage.steps import step_folders, step_of
+from headway.training.adapters import add_adapter, merged
 from headway.training.checkpoint import best_steps
 from headway.training.processes import Interrupted
 from headway.training.step import accumulate
@@ -25,6 +27,12 @@ pytest.importorskip("peft")
 
 RANK = 3
 CPU = torch.device("cpu")
+KINDS = (
+    {},
+    {"norm": "pre", "positions": "fairseq", "activation": "gelu"},
+    {"norm": "pre", "positions": "learned", "norm_embeddings": True, "share_embeddings": "none", "output_bias": True},
+    {"decoder_num_heads": 4, "decoder_d_ff": 24, "share_embeddings": "decoder", "encoder_layers": 0},
+)
 IDS = torch.tensor([[4, 5, 6, 7, 3], [8, 9, 3, 0, 0]])
 
 
@@ -197,9 +205,23 @@ def test_what_it_is_not_for(files, base, training, message):
         adapted(files, base, **training)
 
 
-def test_positions_and_the_rest_stay_in_fp32(files, base, tmp_path):
-    """Biases, normalisation and learned positions: sums of the residual connections stay in fp32."""
-    model = begin(adapted(files, base, precision="bf16"), tmp_path / "run").model
-    for name, weight in model.named_parameters():
-        in_fp32 = weight.requires_grad or weight.dim() == 1 or "positions" in name
-        assert weight.dtype == (torch.float32 if in_fp32 else torch.bfloat16), name
+@pytest.mark.parametrize("changes", KINDS, ids=str)
+def test_every_kind_of_model_takes_one(changes):
+    """It then computes the same, with its matrices and embeddings in bf16 if products are; biases, normalisation and
+    learned positions stay in fp32, and so do the sums of residual connections."""
+    plain = Transformer(
+        ModelConfig(9, 9, **{"d_model": 8, "num_heads": 2, "encoder_layers": 1, "d_ff": 16, **changes})
+    ).eval()
+    in_fp32, in_bf16 = copy.deepcopy(plain), copy.deepcopy(plain)
+    add_adapter(in_fp32, RANK, torch.float32)
+    add_adapter(in_bf16, RANK, torch.bfloat16)
+    ids = torch.tensor([[4, 5, 6, 7, 3], [8, 3, 0, 0, 0]])
+    assert torch.equal(in_fp32(ids, ids), plain(ids, ids))
+    for name, weight in in_bf16.named_parameters():
+        wide = weight.requires_grad or weight.dim() == 1 or "positions" in name
+        assert weight.dtype == (torch.float32 if wide else torch.bfloat16), name
+    again = dict(merged(in_fp32).named_parameters())
+    assert again.keys() == dict(plain.named_parameters()).keys()
+    assert all(torch.equal(weight, again[name]) for name, weight in plain.named_parameters())
+    rounded = dict(merged(in_bf16).named_parameters())
+    assert all(torch.allclose(weight, rounded[name], rtol=2**-8) for name, weight in plain.named_parameters())

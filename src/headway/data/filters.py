@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headway.errors import UserError
 from headway.languages import SCRIPT_NAMES, script_family
-from headway.text.detection import lingua_detector, lingua_language, script_of
+from headway.text.detection import lingua_detector, lingua_language, script_of, script_of_character
 from headway.text.protected import split_protected
 
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ _WORDS = re.compile(rf"[{_LATIN}]+|[^\W\d_{_LATIN}]+")
 _ALONE = re.compile(rf"(?<![^\s\"'(\[,;|-])[{_LATIN}]{{2,}}(?![^\s\"')\],;:!?.\u2026|-])(?![.:]\w)")
 """Latin words between white space and punctuation, which parts of names and of code aren't."""
 _PHRASE = re.compile(rf"\b[{_LATIN}]{{3,}} [{_LATIN}]{{2,}}\b")
+_KEYS = re.compile(r"\b(?:Ctrl|Shift|Alt|Command|Cmd|Option|Enter|Return|Space|Tab|Del|Delete|(?:Page )?(?:Up|Down))\b")
+_ACCELERATOR = re.compile(rf"\([_&][{_LATIN}\d]\)|[_&](?=[{_LATIN}])")
+"""The letter that a Korean menu has in parentheses, or the mark before one in a word."""
+SYLLABLE_LETTERS = 3
+"""Latin letters that say about as much as a syllable or an ideograph."""
 SHORT_CHARACTERS = 20
 """Sides that aren't longer have no meaningful ratio."""
 LEAST_JUDGED = 30
@@ -98,7 +103,10 @@ def is_untranslated(source: str, target: str) -> bool:
 
 def has_words_to_translate(text: str) -> bool:
     """Whether a text has letters that aren't Latin, two words one after the other, or a word in small letters, perhaps
-    with a capital first. Code and acronyms have none: `=SUM(A1)`, `GetBaseName`, `GMT-12`, `ISPMT`."""
+    with a capital first. Code, acronyms and combinations of keys have none: `=SUM(A1)`, `GetBaseName`, `GMT-12`,
+    `ISPMT`, `Ctrl+Page Up`."""
+    if "+" in text:
+        text = _KEYS.sub("", text)
     if script_of(text) not in ("LATIN", "") or _PHRASE.search(text):
         return True
     return any(word in (word.lower(), word.capitalize()) for word in _ALONE.findall(text))
@@ -128,14 +136,18 @@ def other_script(expected: str) -> Test:
     """Finds texts, the first of two sides, whose letters are mostly of another script, by the names of `script_of`. If
     they are, it looks again, without markup, placeholders and addresses, and without words that the other side has,
     such as names. A text of such words alone is found if it `has_words_to_translate`."""
+    letters = SYLLABLE_LETTERS if expected in ("HANGUL", "CJK") else 1
 
     def test(text: str, other: str) -> bool:
         if script_of(text) in (expected, ""):
             return False
         plain = _without_protected(text)
-        shared = set(_WORDS.findall(other.lower()))
-        own = " ".join(word for word in _WORDS.findall(plain) if word.lower() not in shared)
-        return (script_of(own) or (has_words_to_translate(plain) and script_of(plain))) not in (expected, "", False)
+        shared = set(_WORDS.findall(f"{other} {_ACCELERATOR.sub('', _without_protected(other))}".lower()))
+        own = "".join(word for word in _WORDS.findall(_ACCELERATOR.sub("", plain)) if word.lower() not in shared)
+        if not own:
+            return has_words_to_translate(plain) and script_of(plain) != expected
+        of_expected = sum(script_of_character(char) == expected for char in own)
+        return of_expected * letters < sum(map(str.isalpha, own)) - of_expected
 
     return test
 

@@ -25,6 +25,7 @@ _UNSURE = re.compile("new|initial|needs-.*")
 """States of XLIFF in which a target isn't a translation yet."""
 _WORDS, _CODE = {"hi", "mrk", "sub"}, {"bpt", "ept", "it", "ph", "ut"}
 """Inline elements around words, and those around code of the original format."""
+_PO_HEADER = re.compile(rb'.*?^msgid\s+"".*?(?:\n\s*\n|\Z)', re.DOTALL | re.MULTILINE)
 _LINE_BREAK = re.compile(r"\s*(?:\r\n|\r|\n)[^\S\r\n]*")
 _SAFELY: Any = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
 """Options of lxml's parser: external entities aren't loaded."""
@@ -87,7 +88,7 @@ def _named_languages(file: Path, either_side: bool) -> Sides:
         if kind == ".mo":
             return "", next((found for one in _mo_entries(stream, file) if (found := _header_language(one))), "")
         if kind == ".po":
-            return "", _po_language(_catalogue(stream, file))
+            return "", _po_language(_catalogue(stream, file, header_alone=True))
         if kind != ".tmx":
             return next(_languages_of_files(stream, file), NO_LANGUAGES)
         declared, found = "", Counter[str]()
@@ -137,8 +138,10 @@ def formats_extra(file: Path) -> Iterator[None]:
         raise UserError(f"{file}: needs extra packages: pip install 'headway[formats]'") from None
 
 
-def _catalogue(stream: IO[bytes], file: Path) -> Any:
+def _catalogue(stream: IO[bytes], file: Path, *, header_alone: bool = False) -> Any:
     content = _whole(stream, file)
+    if header_alone and (header := _PO_HEADER.match(content)):
+        content = header[0]
     with formats_extra(file):
         try:
             return parse_catalogue(content)

@@ -14,7 +14,7 @@ from headway.decoding.searcher import Hypothesis
 from headway.devices import tensor_on
 
 FEW = 256
-"""Tokens among which a nucleus is looked for first on CPU, where sorting a vocabulary takes long."""
+"""Tokens among which a nucleus is looked for first on CPU, where sorting a vocabulary takes most of a step."""
 
 
 def greedy(
@@ -56,15 +56,20 @@ def draw_tokens(log_probabilities: Tensor, chances: Tensor, sampling: Sampling) 
     weights = (log_probabilities - log_probabilities.amax(-1, keepdim=True)).div_(sampling.temperature).exp_()
     if not sampling.top_k and sampling.top_p == 1.0:
         return _drawn(weights, chances)
-    vocabulary = weights.size(1)
-    most = sampling.top_p * weights.sum(-1, keepdim=True, dtype=chances.dtype)
-    count = min(sampling.top_k or (FEW if weights.is_cpu else vocabulary), vocabulary)
-    while True:
-        ranked, tokens = likeliest(weights, count)
-        ranked = ranked.to(chances.dtype)  # (rows, count)
-        if sampling.top_k or count == vocabulary or (ranked.sum(-1, keepdim=True) >= most).all():
-            break
-        count = min(8 * count, vocabulary)
+    vocabulary, is_cpu = weights.size(1), weights.is_cpu
+    most = sampling.top_p * weights.sum(-1, keepdim=True, dtype=chances.dtype)  # (rows, 1)
+    count = sampling.top_k or (FEW if is_cpu else vocabulary)
+    ranked, tokens = likeliest(weights, min(count, vocabulary))
+    drawn = _drawn_of_ranked(ranked, tokens, chances, most)
+    if is_cpu and not sampling.top_k and (wide := ranked.sum(-1, dtype=chances.dtype) < most[:, 0]).any():
+        drawn[wide] = _drawn_of_ranked(*weights[wide].sort(descending=True), chances[wide], most[wide])
+    return drawn
+
+
+def _drawn_of_ranked(ranked: Tensor, tokens: Tensor, chances: Tensor, most: Tensor) -> Tensor:
+    """One of each row's tokens, of those that together just have the weight `most`. ranked: their weights, highest
+    first, (rows, count) as tokens."""
+    ranked = ranked.to(chances.dtype)
     before = ranked.cumsum(-1) - ranked
     ends = ranked.masked_fill(before >= most, 0.0).cumsum(-1)
     return tokens.gather(1, _place(ends, chances * ends[:, -1:]))[:, 0]

@@ -9,6 +9,7 @@ from headway.documents.web import open_html
 from headway.errors import UserError
 
 _PAGE = re.compile(r".*\.x?html?", re.IGNORECASE)
+_KEYS = "META-INF/encryption.xml"
 _CONTENTS = re.compile(r".*\.(ncx|opf)", re.IGNORECASE)
 _TITLE = re.compile(r"(<(text|(?:\w+:)?title)\b[^>]*>)([^<]*)(?=</\2>)")
 """An entry of a table of contents, or the title of the book."""
@@ -17,9 +18,9 @@ _LANGUAGE = re.compile(r"(<(?:\w+:)?language\b[^>]*>)[^<]*(?=<)")
 
 def open_epub(data: bytes, languages: Languages) -> OpenedFile:
     """The pages, the table of contents, and the title, which names the new language."""
-    if read_archive(data, "META-INF/encryption.xml".__eq__):
+    files = read_archive(data, lambda name: name == _KEYS or _PAGE.fullmatch(name) or _CONTENTS.fullmatch(name))
+    if _KEYS in files:
         raise UserError("is protected against copying")
-    files = read_archive(data, lambda name: _PAGE.fullmatch(name) or _CONTENTS.fullmatch(name))
     opened = {
         name: open_html(part, languages) if _PAGE.fullmatch(name) else _open_contents(part, languages)
         for name, part in files.items()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -17,19 +17,17 @@ _LIKE_A_BLOCK = re.compile(r"^(\d*)([#>+*.)=-]+)(?=\s|$)")
 """The beginning of words that would be a heading, an item of a list or a quotation."""
 
 
-_KEPT = re.compile(r"(^:(?::{2}.*|(?=\s))|\[\^[^\]\s]+\]:?|\$\$.+?\$\$|\$[^\s$](?:[^$]*[^\s$])?\$(?!\d))")
+_KEPT = re.compile(r"(^:(?::{2}.*|(?=\s))|\[\^[^\[\]\s]+\]:?|\$\$.+?\$\$|\$[^\s$](?:[^$]*[^\s$])?\$(?!\d))")
 """Notes, formulas, and the beginnings of definitions and of blocks such as `::: warning`, which CommonMark lacks."""
-_LINE = re.compile(r":::|:\s|\[\^[^\]\s]+\]:")
+_LINE = re.compile(r":::|:\s|\[\^[^\[\]\s]+\]:")
 """Beginnings of text that stay at the beginning of a line."""
 
 
 @dataclass
 class _Block:
-    """A paragraph, a heading or a cell: from a place in its first line to one in its last."""
+    """A paragraph, a heading or a cell: from a place in the text to another."""
 
-    first: int
     start: int
-    last: int
     end: int
     is_cell: bool
     text: MarkedText[Tag]
@@ -42,19 +40,18 @@ def open_md(data: bytes, _: Languages) -> OpenedFile:
     blocks = list(_blocks(lines))
 
     def written(translations: Sequence[str]) -> bytes:
-        made = list(lines)
-        for block, translation in reversed([*zip(blocks, translations, strict=True)]):
+        made, place = list[str](), 0
+        for block, translation in zip(blocks, translations, strict=True):
             if translation != block.text.segment.text:
-                text = _text(block.text.restored(translation), is_cell=block.is_cell)
-                made[block.first] = made[block.first][: block.start] + text + made[block.last][block.end :]
-                made[block.first + 1 : block.last + 1] = [""] * (block.last - block.first)
-        return found.encoded("".join(made))
+                made += found.text[place : block.start], _text(block.text.restored(translation), is_cell=block.is_cell)
+                place = block.end
+        return found.encoded("".join([*made, found.text[place:]]))
 
     return OpenedFile([one.text.segment for one in blocks], written)
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
-    front = _front_matter(lines)
+    front, starts = _front_matter(lines), [0, *accumulate(map(len, lines))]
     tokens = _PARSER.parse("\n" * front + "".join(lines[front:]))
     line = column = 0  # where the last block ends
     for before, token in pairwise(tokens):
@@ -68,8 +65,9 @@ def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
         if start < 0 or end < len(parts[-1]) or not token.content or token.content.startswith("$$"):
             continue
         line, column = last, end
+        places = starts[first] + start, starts[last] + end
         continued = lines[first + 1][: max(0, lines[first + 1].find(parts[1]))] if len(parts) > 1 else ""
-        yield _Block(first, start, last, end, is_cell, MarkedText(_pieces(token.children or [], continued)))
+        yield _Block(*places, is_cell, MarkedText(_pieces(token.children or [], continued)))
 
 
 def _front_matter(lines: Sequence[str]) -> int:

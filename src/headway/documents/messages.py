@@ -14,11 +14,11 @@ from lxml import etree  # type: ignore[attr-defined]
 
 from headway.data.memories import parse_catalogue
 from headway.documents.archives import parse_xml, write_xml
+from headway.documents.office import MixedParagraph
 from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
 from headway.errors import UserError
 from headway.text.protected import has_words, split_protected
 
-_APOSTROPHES = re.compile(r"(?<!\\)(['\"])")
 logging.getLogger("translate").addHandler(logging.NullHandler())  # it would write to standard error
 _ACCELERATOR = re.compile(
     r"(?<!\S)[^\W_]{0,2}(?P<mark>_)[^\W_]|(?:(?<![\w&])&(?!\w+;)\w|(?<=\w)&(?!\w+;)[a-z\u00df-\u00ff])"
@@ -156,7 +156,7 @@ def open_ts(data: bytes, languages: Languages) -> OpenedFile:
     root.set("language", root.get("language") or languages.target)
     found: list[tuple[Segment, Write]] = []
     for message in root.iter("message"):
-        source, translation = message.findtext("source"), message.find("translation")
+        source, translation = message.find("source"), message.find("translation")
         if source is None or (translation is not None and translation.get("type") in ("vanished", "obsolete")):
             continue
         if translation is None:
@@ -164,16 +164,20 @@ def open_ts(data: bytes, languages: Languages) -> OpenedFile:
         forms = translation.findall("numerusform")
         if message.get("numerus") == "yes" and not forms:
             forms = [etree.SubElement(translation, "numerusform") for _ in range(2)]
-        if translation.get("type") != "unfinished" or any((one.text or "").strip() for one in forms or [translation]):
+        places = [part for one in forms or [translation] for part in one.findall("lengthvariant") or [one]]
+        if translation.get("type") != "unfinished" or any(len(one) or (one.text or "").strip() for one in places):
             continue
 
-        label = Accelerated.of(source)
+        label, mixed = Accelerated.of(source.text or ""), MixedParagraph(source)  # with elements for control characters
 
-        def write(text: str, label: Accelerated = label, places: Any = forms or [translation]) -> None:
+        def write(
+            text: str, label: Any = label, mixed: Any = mixed, source: Any = source, places: Any = places
+        ) -> None:
             for place in places:
-                place.text = label.restored(text)
+                place.text = None if len(source) else label.restored(text)
+                mixed.write_into(place, mixed.text.restored(text) if len(source) else [])
 
-        found.append((Segment(label.text), write))
+        found.append((mixed.text.segment if len(source) else Segment(label.text), write))
     return _opened(found, lambda: write_xml(root))
 
 
@@ -187,15 +191,18 @@ def open_android(data: bytes, _: Languages) -> OpenedFile:
         holder = element.getparent() if element.tag == "item" else element
         if holder is None or "false" in (holder.get("translatable"), element.get("translatable")):
             continue
-        inner = (element.text or "") + "".join(etree.tostring(one, encoding="unicode") for one in element)
-        text = re.sub(r"\\(['\"@?])", r"\1", _escaped_text(element, inner))
+        is_html = not len(element) and "<![CDATA[" in etree.tostring(element, encoding="unicode", with_tail=False)
+        text = _outside_tags(r"\\(['\"@?])", r"\1", (element.text or "") if is_html else _content(element))
         if not has_words(text) or text.startswith("@"):
             continue
         text = text.replace("\\n", _BREAK)
 
-        def write(translation: str, element: etree._Element = element) -> None:
+        def write(translation: str, element: etree._Element = element, is_html: bool = is_html) -> None:
+            text = _outside_tags(r"(?<!\\)(['\"])", r"\\\1", translation.replace(_BREAK, "\\n"))
+            if is_html:
+                element.text = etree.CDATA(text.replace("]]>", "]]&gt;"))
+                return
             names = "".join(f' xmlns:{name}="{address}"' for name, address in root.nsmap.items() if name)
-            text = _with_escapes(translation.replace(_BREAK, "\\n"))
             made = parse_xml(f"<made{names}>{text}</made>".encode())
             element.text = made.text
             element[:] = list(made)
@@ -204,13 +211,13 @@ def open_android(data: bytes, _: Languages) -> OpenedFile:
     return _opened(found, lambda: write_xml(root))
 
 
-def _escaped_text(element: etree._Element, inner: str) -> str:
+def _content(element: etree._Element) -> str:
     """The content as HTML."""
     first = (element.text or "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r' xmlns:\w+="[^"]*"', "", first + inner[len(element.text or "") :])
+    rest = "".join(etree.tostring(one, encoding="unicode") for one in element)
+    return first + re.sub(r' xmlns:\w+="[^"]*"', "", rest)
 
 
-def _with_escapes(text: str) -> str:
-    """The text with backslashes before apostrophes and quotation marks, but for those within tags."""
+def _outside_tags(pattern: str, replacement: str, text: str) -> str:
     parts = re.split(r"(<[^>]*>)", text)
-    return "".join(part if place % 2 else _APOSTROPHES.sub(r"\\\1", part) for place, part in enumerate(parts))
+    return "".join(part if place % 2 else re.sub(pattern, replacement, part) for place, part in enumerate(parts))

@@ -311,13 +311,13 @@ def _unformatted_styles(root: etree._Element) -> frozenset[str]:
 
 
 def _open_paragraphs(
-    data: bytes, parts: str, paragraphs_of: Callable[[etree._Element], Iterable[_Paragraph | MixedParagraph]]
+    data: bytes, parts: str, paragraphs_of: Callable[[Iterable[etree._Element]], Iterable[_Paragraph | MixedParagraph]]
 ) -> OpenedFile:
     """parts: a regular expression for the names of the files with text."""
     roots = {name: parse_xml(part) for name, part in read_archive(data, re.compile(parts).fullmatch).items()}
     if not roots:
         raise UserError("holds no text of such a document")
-    paragraphs = [one for root in roots.values() for one in paragraphs_of(root)]
+    paragraphs = list(paragraphs_of(roots.values()))
 
     def written(translations: Sequence[str]) -> bytes:
         for paragraph, translation in zip(paragraphs, translations, strict=True):
@@ -328,9 +328,9 @@ def _open_paragraphs(
     return OpenedFile([one.text.segment for one in paragraphs], written)
 
 
-def _filled(root: etree._Element, *names: str) -> list[etree._Element]:
+def _filled(roots: Iterable[etree._Element], *names: str) -> list[etree._Element]:
     """The elements of these names that aren't empty."""
-    return [one for one in root.iter(*names) if len(one) or one.text]
+    return [one for root in roots for one in root.iter(*names) if len(one) or one.text]
 
 
 def _is_computed(paragraph: etree._Element) -> bool:
@@ -343,35 +343,37 @@ def _is_computed(paragraph: etree._Element) -> bool:
 def open_docx(data: bytes, _: Languages) -> OpenedFile:
     """Word: the text, headers, footers, notes, comments, charts and diagrams."""
     parts = r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments|charts/chart\d+|diagrams/\w+)\.xml"
-    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, _filled(root, "{*}p")))
+    return _open_paragraphs(data, parts, lambda roots: map(_Paragraph, _filled(roots, "{*}p")))
 
 
 def open_pptx(data: bytes, _: Languages) -> OpenedFile:
     """PowerPoint: slides with their charts, diagrams and notes."""
     parts = r"ppt/(slides|notesSlides|charts|diagrams)/[^/]*\.xml"
-    return _open_paragraphs(data, parts, lambda root: map(_Paragraph, _filled(root, "{*}p")))
+    return _open_paragraphs(data, parts, lambda roots: map(_Paragraph, _filled(roots, "{*}p")))
 
 
 def open_xlsx(data: bytes, _: Languages) -> OpenedFile:
     """Excel: cells with text, comments, text boxes and titles of charts. The headings of tables stay, because formulas
     refer to them."""
-    tables = read_archive(data, re.compile(r"xl/tables/[^/]*\.xml").fullmatch)
-    headings = {one.get("name") for part in tables.values() for one in parse_xml(part).iter("{*}tableColumn")}
 
-    def cells(root: etree._Element) -> list[_Paragraph]:
-        found = _filled(root, "{*}si", "{*}is", "{*}text", "{*}p")
+    def cells(roots: Iterable[etree._Element]) -> list[_Paragraph]:
+        headings = {one.get("name") for root in roots for one in root.iter("{*}tableColumn")}
+        found = _filled(roots, "{*}si", "{*}is", "{*}text", "{*}p")
         return [_Paragraph(one) for one in found if "".join(one.itertext()) not in headings]
 
     return _open_paragraphs(
-        data, r"xl/(sharedStrings|comments(/comment)?\d*|(worksheets|drawings|charts)/[^/]*)\.xml", cells
+        data, r"xl/(sharedStrings|comments(/comment)?\d*|(worksheets|drawings|charts|tables)/[^/]*)\.xml", cells
     )
 
 
 def open_odf(data: bytes, _: Languages) -> OpenedFile:
     """Writer, Calc and Impress."""
 
-    def paragraphs(root: etree._Element) -> list[MixedParagraph]:
-        unformatted = _unformatted_styles(root)
-        return [MixedParagraph(one, unformatted) for one in _filled(root, "{*}p", "{*}h") if not _is_computed(one)]
+    def paragraphs(roots: Iterable[etree._Element]) -> Iterator[MixedParagraph]:
+        for root in roots:
+            unformatted = _unformatted_styles(root)
+            yield from (
+                MixedParagraph(one, unformatted) for one in _filled([root], "{*}p", "{*}h") if not _is_computed(one)
+            )
 
     return _open_paragraphs(data, r"(content|styles)\.xml", paragraphs)

@@ -17,6 +17,7 @@ from headway.data.corpus import CorpusFiles
 from headway.errors import UserError
 from headway.recipe.reading import make_recipe
 from headway.recipe.recipe import Recipe
+from headway.text.protected import may_hold_protected
 
 Document = dict[str, Any]
 VOCABULARIES = ((2_500, 2_000), (10_000, 4_000), (500_000, 8_000), (3_000_000, 16_000))
@@ -48,6 +49,10 @@ RISK_PASSES = 15
 """Time of a step of minimum risk, sampling included, by that of another step."""
 FEWEST_RISK_STEPS, MOST_RISK_STEPS, SHARE_OF_RISK = 20, 300, 0.1
 """Approximate bounds. More steps lower the risk, and BLEU with it. The share is of the time."""
+LEAST_PROTECTED = 0.1
+"""Share of the pairs with tags, placeholders or code from which on a model is trained to keep them."""
+NOISE = {"pairs": {"title": 0.03, "copy": 0.05, "tags": 0.12, "joined": 0.3}}
+"""Noise of such text; `joined` is for its sentences alone."""
 SHARE_OF_STUDENT = 0.4
 STEP_OF_STUDENT = 0.8
 """Time of a student's step, by that of its teacher, which has more layers."""
@@ -77,17 +82,20 @@ class TrainingText:
     """Different ones, on both sides."""
     tokens: float
     """Approximately, of both sides: a token has about five bytes of UTF-8 in alphabets and syllabaries alike."""
+    protected: float = 0.0
+    """The share of the sources with tags, placeholders, code or addresses."""
 
     @classmethod
     def of(cls, corpora: Sequence[CorpusFiles]) -> TrainingText:
         """Reads the whole corpora. Raises UserError."""
-        pairs, size, characters = 0, 0, set[str]()
+        pairs, size, protected, characters = 0, 0, 0, set[str]()
         for corpus in corpora:
             for pair in corpus.pairs():
                 pairs += 1
                 size += len(pair.source.encode()) + len(pair.target.encode())
+                protected += may_hold_protected(pair.source)
                 characters.update(pair.source, pair.target)
-        return cls(pairs, len(characters), size / BYTES_OF_TOKEN + 2 * pairs)
+        return cls(pairs, len(characters), size / BYTES_OF_TOKEN + 2 * pairs, protected / max(1, pairs))
 
 
 @dataclass(frozen=True)
@@ -125,12 +133,14 @@ class Choice:
             return
         self.sections[section][name] = value
         if reason and not self.has(key):
-            shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+            shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+            shown = shown.replace("'", "")  # as YAML has a mapping
             self.reasons[key] = f"{shown}, {reason}"
 
     def recipe(self, *limits: str) -> Recipe:
         """The recipe with what is chosen so far. Raises UserError."""
-        document = {"data": self.data, **self.sections, **({"stages": self.stages} if self.stages else {})}
+        sections = {**self.sections, "data": {**self.data, **self.sections.get("data", {})}}
+        document = {**sections, **({"stages": self.stages} if self.stages else {})}
         return make_recipe(document, [*self.overrides, *limits], origin="command line")
 
 
@@ -159,6 +169,8 @@ def choose(
     choice.set("model.norm", "pre", "which learns steadily at a high rate")
     choice.set("training.optimizer", "muon", "which learns faster than Adam")
     choice.set("training.finish", value=True)
+    if text.protected >= LEAST_PROTECTED and not any(one.startswith("data.noise") for one in overrides):
+        choice.set("data.noise", NOISE, f"for tags, placeholders and code in {text.protected:.0%} of the sources")
     if is_limited(overrides):
         _choose_rate(choice)
         choice.set("training.schedule", "inverse_sqrt", "which needs no last step")

@@ -260,7 +260,8 @@ def training_memory(
     keeps_gradients = devices.count > 1 or micro_batches > 1  # else they come after the activations are freed
     never_together = 0 if keeps_gradients else min(weights, sizes["activations"])
     peak = sum(sizes.values()) - never_together
-    merged = 2 * whole if options.adapter else 0  # the validated model, and its copy for search
+    search = (BF16 if devices.bf16 and not devices.on_cpu else FP32) * weights_in_products(config)
+    merged = whole + search if options.adapter else 0  # the validated model, and its copy for search
     in_validation = merged + sizes["weights"] + sizes["optimizer"] + sizes["average"]
     return {**sizes, "merged": merged, "keeps_gradients": keeps_gradients, "peak": max(peak, in_validation)}
 

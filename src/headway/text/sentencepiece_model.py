@@ -142,16 +142,16 @@ def text_pieces(model: bytes) -> list[str]:
 
 
 def renumbered(model: bytes, controls: Sequence[str], vocabulary: Sequence[str]) -> bytes:
-    """A model that splits text into the same pieces, with other ids: `controls`, of which the second is the unknown
-    piece, then `vocabulary`, which has every piece that the model finds in text. Its other entries are never found in
-    text and decode to themselves. Raises UserError."""
+    """A model that splits text into the same pieces, with other ids: `controls`, of which <unk> is the unknown piece,
+    then `vocabulary`, which has every piece that the model finds in text. Its other entries are never found in text and
+    decode to themselves. Raises UserError."""
     text, processor = set(text_pieces(model)), load_processor(model)
     messages = [message for field, message in _fields(model) if field == _PIECES]
     ids = list(range(len(messages)))
     known, scores = dict(zip(processor.id_to_piece(ids), messages, strict=True)), processor.get_score(ids)
     if all(score.is_integer() for score in scores) and not known.keys() >= set(vocabulary):
         raise UserError("its tokens are joined in pairs (BPE), and the vocabulary has tokens that it lacks")
-    pieces = [_piece(name, 0.0, _UNKNOWN if id_ == 1 else _CONTROL) for id_, name in enumerate(controls)]
+    pieces = [_piece(name, 0.0, _UNKNOWN if name == "<unk>" else _CONTROL) for name in controls]
     pieces += [known[name] if name in text else _piece(name, min(scores), _UNUSED) for name in vocabulary]
     return _with_pieces(model, pieces)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from headway.decoding.options import SearchOptions, names_in
 from headway.errors import UserError
 from headway.interop.huggingface import names
-from headway.interop.huggingface.multilingual import read_vocabulary
+from headway.interop.huggingface.multilingual import TOKENIZERS, read_vocabulary
 from headway.interop.huggingface.names import BIAS, OUTPUT, POSITIONS, SHARED, SOURCE, TARGET
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
@@ -62,7 +62,7 @@ def _read(folder: Path) -> tuple[ModelInfo, ModelConfig, dict[str, Tensor]]:
     if not os.path.lexists(weights_file) and os.path.lexists(pickle):
         raise UserError(
             f"{pickle}: is a pickle, which runs its author's code; if you trust it, make "
-            "model.safetensors of it: MarianMTModel.from_pretrained(DIR).save_pretrained(DIR) of transformers"
+            "model.safetensors of it: AutoModelForSeq2SeqLM.from_pretrained(DIR).save_pretrained(DIR) of transformers"
         )
     kinds = read_header(weights_file)
     config = _model_config(hf, source, target, BIAS in kinds or bool(target.invented), folder)
@@ -105,7 +105,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     hf = {**DEFAULTS, **read_json(file)}
     if not hf.get("decoder_vocab_size") or hf["share_encoder_decoder_embeddings"]:
         hf["decoder_vocab_size"] = hf.get("vocab_size")
-    for name, known in {"model_type": names.NORMS, "activation_function": names.ACTIVATIONS}.items():
+    for name, known in {"model_type": names.MODELS, "activation_function": names.ACTIVATIONS}.items():
         if hf.get(name) not in list(known):
             raise UserError(f"{file}: {name} {clipped(repr(hf.get(name)))} is none of headway's: {', '.join(known)}")
     for name in ("vocab_size", "decoder_vocab_size", "pad_token_id", "eos_token_id", "decoder_start_token_id"):
@@ -125,7 +125,7 @@ def _read_optional(file: Path) -> dict[str, Any]:
 
 def _read_sides(folder: Path, hf: Mapping[str, Any], options: Mapping[str, Any]) -> list[_Side]:
     """Reads the tokenizers of source and target. options: tokenizer_config.json."""
-    if hf["model_type"] in names.MULTILINGUAL:
+    if hf["model_type"] in TOKENIZERS:
         if (hf["pad_token_id"], hf["eos_token_id"], hf["decoder_start_token_id"]) != (1, 2, 2):
             raise UserError(f"{folder}: <pad>, </s> and the decoder's first id are not 1, 2 and 2, as such models have")
         return [_Side(*read_vocabulary(folder, hf, options), [])] * 2
@@ -211,8 +211,7 @@ def _model_config(hf: Mapping[str, Any], source: _Side, target: _Side, output_bi
             target_vocab_size=target.tokenizer.vocab_size,
             **fields,
             activation=names.ACTIVATIONS[hf["activation_function"]],
-            norm=names.NORMS[hf["model_type"]],
-            **names.MULTILINGUAL.get(hf["model_type"], {}),
+            **names.MODELS[hf["model_type"]],
             share_embeddings=("all" if shared else "decoder") if tied else "none",
             output_bias=output_bias,
             bos_id=start.get(hf["decoder_start_token_id"], BOS_ID),

@@ -1,4 +1,4 @@
-"""The vocabulary of M2M-100, NLLB-200 and mBART-50, in headway's order.
+"""The vocabulary of M2M-100, NLLB-200 and mBART-50, in headway's order, and back.
 
 Their ids are fairseq's: <s>, <pad>, </s> and <unk>, then sentencepiece's pieces, the languages, <mask> and spare rows.
 M2M-100 numbers the pieces in vocab.json. A source is the token of its language, the text and </s>; a translation begins
@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import UserError
-from headway.interop.huggingface.names import SENTENCEPIECE_FILE, VOCABULARY_FILES
+from headway.interop.huggingface.names import SENTENCEPIECE_FILE, TOKENIZER_FILE, VOCABULARY_FILES
+from headway.storage.atomic import write_json
+from headway.storage.model_info import ModelInfo
 from headway.storage.untrusted import clipped, parse_json, read_json, read_plain
 from headway.text.characters import HALF_PAIR, is_unicode
 from headway.text.sentencepiece_model import renumbered, text_pieces
 from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CONTROL_PIECES, language_token
+from headway.text.tokenizer import CONTROL_PIECES, Tokenizer, language_token
 
 CONTROLS = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 """fairseq's ids of its control symbols."""
+_CONTROL_IDS = [CONTROLS[name] for name in ("<pad>", "<unk>", "<s>", "</s>")]
+"""The ids of the same symbols, in headway's order."""
 TOKENIZERS = {"m2m_100": ("M2M100Tokenizer", "NllbTokenizer"), "mbart": ("MBart50Tokenizer",)}
 """The tokenizer_class of each model_type, without the ending Fast."""
 
@@ -45,14 +49,53 @@ def read_vocabulary(
         languages = _languages(folder, options, max(ids.values()) + 1)
         size, numbered = hf["vocab_size"], max(languages.values()) + 1
         spare = sorted({*range(size)} - {*ids.values(), *languages.values(), *CONTROLS.values()})
-        controls = [CONTROLS[name] for name in ("<pad>", "<unk>", "<s>", "</s>")]
-        symbols = [*CONTROL_PIECES, *map(language_token, languages), *(f"<spare{id_}>" for id_ in spare)]
+        symbols = [*CONTROL_PIECES, *map(language_token, languages), *(f"<spare{i}>" for i in range(len(spare)))]
         tokenizer = SubwordTokenizer(renumbered(model, symbols, list(ids)))
     except UserError as error:
         raise UserError(f"{folder}: its tokenizer can't be imported: {error}") from None
     if numbered > size:
         raise UserError(f"{folder}: its tokenizer has {numbered} tokens, but the model has {size}")
-    return tokenizer, [*controls, *languages.values(), *spare, *ids.values()]
+    return tokenizer, [*_CONTROL_IDS, *languages.values(), *spare, *ids.values()]
+
+
+def written_ids(info: ModelInfo) -> list[int]:
+    """For each of headway's ids that in the exported files: with languages on both sides `write_vocabulary`'s, whose
+    languages and spare rows follow the pieces, else the same."""
+    tokenizer = info.source_tokenizer
+    if not tokenizer.many_sources:
+        return [*range(max(tokenizer.vocab_size, info.target_tokenizer.vocab_size))]
+    first = len(_CONTROL_IDS) + len(_text_pieces(tokenizer))
+    return [*_CONTROL_IDS, *range(first, tokenizer.vocab_size), *range(len(_CONTROL_IDS), first)]
+
+
+def write_vocabulary(folder: Path, info: ModelInfo, model_type: str) -> list[str]:
+    """Writes the files of the tokenizer, and returns the tokens of the languages. Raises UserError."""
+    tokenizer, languages = info.source_tokenizer, info.source_tokenizer.target_tags
+    kind = next(one for one in reversed(TOKENIZERS[model_type]) if one != "NllbTokenizer" or "_" in languages[0])
+    pieces = _text_pieces(tokenizer)
+    model = renumbered(tokenizer.to_bytes(), ["<unk>", "<s>", "</s>"], pieces)
+    (folder / SENTENCEPIECE_FILE).write_bytes(model)
+    tokens = [f"__{language}__" if kind == "M2M100Tokenizer" else language for language in languages]
+    if kind == "M2M100Tokenizer":
+        ids = {piece: id_ for id_, piece in enumerate([*CONTROLS, *pieces])}
+        write_json(folder / VOCABULARY_FILES["source"], ids)
+    options = {
+        "tokenizer_class": kind,
+        "src_lang": info.source_language if info.source_language in languages else languages[0],
+        "additional_special_tokens": tokens,
+        "split_special_tokens": True,  # a control symbol that stands in a text is text
+        "clean_up_tokenization_spaces": False,
+    }
+    if kind == "NllbTokenizer":  # else transformers puts <mask> before the languages
+        added = enumerate([*tokens, "<mask>"], start=len(CONTROLS) + len(pieces))
+        options["added_tokens_decoder"] = {str(id_): {"content": token, "special": True} for id_, token in added}
+    write_json(folder / TOKENIZER_FILE, options)
+    return tokens
+
+
+def _text_pieces(tokenizer: Tokenizer) -> list[str]:
+    """The pieces after languages and spare rows."""
+    return tokenizer.vocabulary[max(tokenizer.never_generated) + 1 :]
 
 
 def _numbered(folder: Path, pieces: list[str]) -> dict[str, int]:

@@ -5,19 +5,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headway.model.config import Activation, ModelConfig, Norm
+from headway.model.config import Activation, ModelConfig
 from headway.model.shapes import weight_shapes
 
 CONFIG_FILE, GENERATION_FILE, TOKENIZER_FILE = "config.json", "generation_config.json", "tokenizer_config.json"
 WEIGHTS_FILE, CARD_FILE = "model.safetensors", "README.md"
 VOCABULARY_FILES = {"source": "vocab.json", "target": "target_vocab.json"}
-NORMS: dict[str, Norm] = {"marian": "post", "pegasus": "pre", "m2m_100": "pre", "mbart": "pre"}
-"""`ModelConfig.norm` of each model_type."""
-MULTILINGUAL: dict[str, dict[str, Any]] = {
-    "m2m_100": {"positions": "fairseq"},
-    "mbart": {"positions": "learned", "norm_embeddings": True},
+MODELS: dict[str, dict[str, Any]] = {
+    "marian": {"norm": "post", "positions": "sinusoidal", "norm_embeddings": False},
+    "pegasus": {"norm": "pre", "positions": "sinusoidal", "norm_embeddings": False},
+    "m2m_100": {"norm": "pre", "positions": "fairseq", "norm_embeddings": False},
+    "mbart": {"norm": "pre", "positions": "learned", "norm_embeddings": True},
 }
-"""Fields of ModelConfig of the model_types whose sources and targets begin with the token of their language."""
+"""Fields of ModelConfig that a model_type has."""
 LEARNED_OFFSET = 2
 """Rows of mBART's learned positions that no token has."""
 SENTENCEPIECE_FILE = "sentencepiece.bpe.model"
