@@ -20,6 +20,7 @@ import sentencepiece
 import torch
 
 from headway.data.corpus import read_lines
+from headway.text.sentencepiece_model import enlarged
 
 SOURCE_LANGUAGES = {"M2M100Tokenizer": "en", "NllbTokenizer": "eng_Latn", "MBart50Tokenizer": "en_XX"}
 """The source language of each kind's folders, by the name of the tokenizer."""
@@ -44,12 +45,14 @@ def write_folder(
     tokens: int,
     languages: Sequence[str] = (),
     noise: float = 0.0,
+    made_up: int = 0,
     **sizes: Any,
 ) -> None:
     """Writes the files into an existing folder.
 
     text: learned by sentencepiece, at most `tokens` tokens. languages: instead of all, for NLLB, which has no fixed
-    list. noise: standard deviation of what is added to transformers' initial weights. sizes: of transformers' config.
+    list. noise: standard deviation of what is added to transformers' initial weights. made_up: tokens that no text has,
+    in place of those of other languages. sizes: of transformers' config.
     """
     import transformers
 
@@ -67,8 +70,11 @@ def write_folder(
         hard_vocab_limit=False,
         minloglevel=2,
     )
-    (folder / "sentencepiece.bpe.model").write_bytes(out.getvalue())
-    processor = sentencepiece.SentencePieceProcessor(model_proto=out.getvalue())
+    fraction = 0.5 if kind == "MBart50Tokenizer" else 0.0  # unigram's scores are not whole numbers
+    others = [(f"zq{number}", -1e6 - number - fraction) for number in range(made_up)]
+    model = enlarged(out.getvalue(), [], 3, others)
+    (folder / "sentencepiece.bpe.model").write_bytes(model)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     pieces = [processor.id_to_piece(id_) for id_ in range(3, processor.get_piece_size())]
     codes, first = list(languages) or languages_of(kind), 4 + len(pieces)
     options = {"tokenizer_class": kind, "src_lang": SOURCE_LANGUAGES[kind], "additional_special_tokens": codes}
@@ -103,14 +109,15 @@ def main() -> None:
     parser.add_argument("sizes", nargs="*", metavar="KEY=NUMBER")
     parser.add_argument("--text", type=Path, nargs="+", required=True)
     parser.add_argument("--vocab-size", type=int, default=8000, help="tokens of the text")
+    parser.add_argument("--made-up", type=int, default=0, help="tokens that no text has, as those of other languages")
     parser.add_argument("--languages", nargs="+", default=(), help="of NLLB, instead of all")
     parser.add_argument("--output", type=Path, required=True)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     sizes = {key: json.loads(number) for key, _, number in (one.partition("=") for one in arguments.sizes)}
     arguments.output.mkdir(parents=True)
-    write_folder(
-        arguments.output, arguments.kind, _lines(arguments.text), arguments.vocab_size, arguments.languages, **sizes
-    )
+    names = ("languages", "made_up")
+    options = {name: getattr(arguments, name) for name in names} | sizes
+    write_folder(arguments.output, arguments.kind, _lines(arguments.text), arguments.vocab_size, **options)
 
 
 if __name__ == "__main__":

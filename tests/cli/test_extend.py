@@ -23,7 +23,8 @@ def model(tmp_path):
 def extend(model, *options: str) -> str:
     """What the command says."""
     files = [str(model.parent / one) if one.startswith("new.") else one for one in options]
-    command = ["extend", str(model), "--add-pieces", "40", "--output", str(model.parent / "larger"), *files]
+    more = [] if "--keep-text" in options else ["--add-pieces", "40"]
+    command = ["extend", str(model), *more, "--output", str(model.parent / "larger"), *files]
     done = CliRunner().invoke(app, command)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -59,4 +60,37 @@ def test_a_file_of_both_sides_teaches_both_and_a_calibration_is_left_out(model):
 def test_a_file_of_both_sides_stands_alone(model, options, message):
     with pytest.raises(UserError, match=message):
         extend(model, *options)
+    assert not (model.parent / "larger").exists()
+
+
+def test_a_vocabulary_is_cut_to_files_of_one_side_or_both(model):
+    (model.parent / "new.more").write_text("mongoose cat\n")
+    said = extend(model, "--keep-text", "new.more", "--keep-text", "new.tsv")
+    before, after = load_model(model), load_model(model.parent / "larger")
+    for side in ("source", "target"):
+        old, new = getattr(before, f"{side}_tokenizer"), getattr(after, f"{side}_tokenizer")
+        assert f"{side}: {old.vocab_size:,} -> {new.vocab_size:,} tokens" in said
+        assert new.vocab_size < old.vocab_size
+        for text in ("a penguin", "a mongoose", "mongoose cat"):
+            assert [new.vocabulary[id_] for id_ in new.encode(text)] == [
+                old.vocabulary[id_] for id_ in old.encode(text)
+            ]
+    assert "notice: the calibration is left out" in said
+    assert "go on with" not in said
+
+
+def test_a_cut_vocabulary_may_grow_at_once(model):
+    said = extend(model, "--keep-text", "new.txt", "--add-pieces", "9", "--source", "new.tsv")
+    new = load_model(model.parent / "larger").source_tokenizer
+    assert len(new.encode("penguin")) < 4
+    assert "go on with" in said
+
+
+def test_text_that_is_blank_and_nothing_to_do_are_refused(model):
+    (model.parent / "new.empty").write_text("\n \n")
+    with pytest.raises(UserError, match=r"new\.empty: has no text to cut the vocabulary to"):
+        extend(model, "--keep-text", "new.empty")
+    command = ["extend", str(model), "--output", str(model.parent / "larger")]
+    with pytest.raises(UserError, match="nothing to do: give --add-pieces N with new text, --add-language CODE, or"):
+        app(command, standalone_mode=False)
     assert not (model.parent / "larger").exists()

@@ -23,7 +23,7 @@ from headway.text.characters import visible
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import is_tag
 from headway.text.words import WordTokenizer
-from headway.training.extending import extend_model
+from headway.training.extending import cut_model, extend_model
 from headway.training.loop import train as train_run
 from headway.training.reporter import Reporter
 from headway.translator import Translator
@@ -607,6 +607,20 @@ def test_an_imported_model_gets_new_pieces_and_goes_back(separate, tmp_path):
         assert len(mine.encode(word)) < len(theirs.encode(word))
     export_huggingface(after, tmp_path / "back")
     assert read_huggingface(tmp_path / "back").source_tokenizer.target_tags == ["deu", "nld", "fra"]
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_an_imported_model_is_cut_to_text_of_both_sides(separate, tmp_path):
+    opus(tmp_path / "hf", separate=separate)
+    before = read_huggingface(tmp_path / "hf")
+    after = cut_model(before, [ENGLISH[0], GERMAN[0]])
+    assert separate or after.source_tokenizer.vocabulary == after.target_tokenizer.vocabulary
+    for side, text in (("source", ENGLISH[0]), ("target", GERMAN[0])):
+        old, new = getattr(before, f"{side}_tokenizer"), getattr(after, f"{side}_tokenizer")
+        assert new.vocab_size < old.vocab_size
+        assert [new.vocabulary[id_] for id_ in new.encode(text)] == [old.vocabulary[id_] for id_ in old.encode(text)]
+    export_huggingface(after, tmp_path / "back")
+    assert read_huggingface(tmp_path / "back").source_tokenizer.target_tags == before.source_tokenizer.target_tags
 
 
 def rewritten(folder: Path, change) -> None:

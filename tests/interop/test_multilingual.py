@@ -16,6 +16,8 @@ from headway.page.export import export_web
 from headway.recipe.reading import make_recipe
 from headway.serving.pairs import Pairs
 from headway.storage import StoredModel, load_model, save_model
+from headway.text.growing import needed_ids
+from headway.training.extending import cut_model
 from headway.training.loop import train as train_run
 from headway.training.reporter import Reporter
 from headway.translator import Translator
@@ -174,6 +176,40 @@ def test_translations_are_theirs_with_both_engines(folder, kind, beam_size, tmp_
         assert -1e-3 < other.score - torchs.score < 0.5  # CTranslate2 shares out what </s> has in the first place
         assert torchs.tokens[0].text == f"<<{PAIRS[kind][1]}>>"
     assert [one.stopped for one in by_engine[0]].count("eos") >= 3
+
+
+def test_a_cut_vocabulary_keeps_the_translations_of_both_engines(folder, kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
+    rows, before = rows_of(folder), read_huggingface(folder)
+    kept = needed_ids(before.source_tokenizer, LINES[:3])  # type: ignore[arg-type]
+    lost = {*range(len(rows))} - kept
+    assert lost
+    make_ending(folder, [0, 1, *(rows[id_] for id_ in (*lost, *before.target_tokenizer.never_generated))])
+    before = read_huggingface(folder)
+    save_model(tmp_path / "cut", cut_model(before, LINES[:3]))
+    texts = [f">>{':'.join(PAIRS[kind])}<< {line}" for line in LINES[:3]]
+    by_engine = [
+        one.translate(texts, beam_size=1, max_length=40)
+        for one in (
+            Translator(before, device="cpu"),
+            Translator.load(tmp_path / "cut", engine="torch"),
+            Translator.load(tmp_path / "cut", engine="ctranslate2", precision="fp32"),
+        )
+    ]
+    assert [[one.text for one in found] for found in by_engine[1:]] == [[one.text for one in by_engine[0]]] * 2
+    assert [one.tokens for one in by_engine[1]] == [one.tokens for one in by_engine[0]]
+    assert any(len(one.tokens) > 1 for one in by_engine[0])  # more than that of the language
+    cut = load_model(tmp_path / "cut")
+    assert cut.config.source_vocab_size == len(kept)
+    assert (cut.source_language, cut.source_tokenizer.target_tags) == (
+        before.source_language,
+        before.source_tokenizer.target_tags,
+    )
+    ids = torch.tensor(sorted(kept))
+    source, target = torch.randint(4, len(ids), (2, 3, 20))
+    with torch.inference_mode():
+        wanted = before.model(ids[source], ids[target])[..., ids]
+        torch.testing.assert_close(cut.model(source, target), wanted, rtol=0, atol=1e-4)
 
 
 def named_tokens(splitter, **texts: str) -> list[str]:
@@ -365,7 +401,8 @@ def their_translations(folder: Path, beam_size: int) -> list[str]:
 
 def test_fine_tuning_begins_with_their_loss_and_learns(imported, tmp_path):
     assert tuned(imported, tmp_path / "untouched", 1, 1e-12) == pytest.approx(their_loss(tmp_path / "folder"), rel=1e-4)
-    assert tuned(imported, tmp_path / "run", 120, 1e-2) < 0.2
+    save_model(tmp_path / "cut", cut_model(load_model(imported), LINES))
+    assert tuned(tmp_path / "cut", tmp_path / "run", 120, 1e-2) < 0.2
     translator = Translator.load(tmp_path / "run")
     assert translator.info.source_language == "eng_Latn"
     found = translator.translate([f">>{TAG}<< {line}" for line in LINES[:10]], beam_size=2)

@@ -100,7 +100,7 @@ def test_a_contradiction_is_one_line(tuned, extended):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ([], "nothing to add"),
+        ([], "nothing to do"),
         (["--add-pieces", 5], "needs new text"),
         (["--add-language", "fr", "--source", "some.txt"], "--add-pieces, which is missing"),
         (["--add-language", "upper"], "has the tag >>upper<< already"),

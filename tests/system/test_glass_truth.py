@@ -193,6 +193,10 @@ def test_the_search_is_shown_to_its_end(random, opened):
 def test_a_model_of_several_languages_names_the_one_that_was_asked_for(random, opened):
     document = random.inspect(TEXT).to_dict()
     document["model"] |= {"source_language": "en", "target_language": "mul"}
+    document["source"]["tokens"][0]["piece"] = ">>deu_Latn:kor_Hang<<"
+    window = opened(document)
+    assert window.texts(".words h3") == ["German (Latin)", "Korean (Hangul)"]
+    assert window.page.get_attribute(".words.source .text", "lang") == "deu-Latn"
     document["source"]["tokens"][0]["piece"] = ">>fr<<"
     window = opened(document)
     assert window.texts(".words h3") == ["English", "French"]

@@ -7,7 +7,7 @@ import pytest
 from sentencepiece import sentencepiece_model_pb2
 from tests.text.test_sentencepiece_model import train as train_without_bytes
 
-from headway.text.growing import NewPiece, grow, learn_pieces
+from headway.text.growing import NewPiece, grow, keep, learn_pieces, needed_ids
 from headway.text.sentencepiece_model import read_model, renumbered, text_pieces
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
@@ -162,3 +162,45 @@ def test_words_by_hand():
     assert grown.rows[4:] == [[4], [5], [UNK_ID], [UNK_ID]]
     assert grown.tokenizer.encode("A B C D") == [4, 5, 7, 6]
     assert [piece.text for piece in learn_pieces(old, ["a C c d d d e", "D f F"], 9)] == ["d", "c", "f"]
+
+
+def test_text_keeps_its_pieces_when_the_vocabulary_is_cut_to_it(old):
+    chooser = random.Random(3)
+    larger = grow(old, learn_pieces(old, NEW, 40), ["ko"] if old.text_begins > 4 else []).tokenizer
+    for lines in (OLD[:2], [NEW[0], "Ω 말 \u0301x", "  ▁ "]):
+        cut = keep(larger, needed_ids(larger, lines))
+        words = " ".join(lines).split()
+        for text in [*lines, *(" ".join(chooser.choices(words, k=4)) for _ in range(50))]:
+            assert names(cut.tokenizer, text) == names(larger, text)
+        assert [[larger.vocabulary[id_] for id_ in row] for row in cut.rows] == [
+            [one] for one in cut.tokenizer.vocabulary
+        ]
+        assert cut.tokenizer.vocab_size < larger.vocab_size
+        assert (cut.tokenizer.kind, cut.tokenizer.target_tags) == (larger.kind, larger.target_tags)
+
+
+def test_a_cut_vocabulary_has_all_characters_and_their_starts_of_words(old):
+    cut = keep(old, needed_ids(old, ["a"])).tokenizer
+    model, before = read_model(cut.to_bytes()), read_model(old.to_bytes())
+    assert [model.pieces[id_] for id_ in model.byte] == [before.pieces[id_] for id_ in before.byte]
+    assert model.rules == before.rules
+    assert cut.never_generated == old.never_generated
+    assert {one for one in old.vocabulary if len(one.removeprefix("▁")) < 2} <= set(cut.vocabulary)
+    assert cut.vocab_size < old.vocab_size
+    for text in ("the cat sat", "42% of x"):
+        assert cut.decode(cut.encode(text)) == old.decode(old.encode(text))
+
+
+def test_pieces_from_which_bpe_joins_others_stay():
+    """A word may be found as a whole: its parts stay, which lead to it, and which other forms of it need."""
+    old = SubwordTokenizer.train(OLD, "bpe", 320)
+    assert names(old, "attend") != names(old, "tent")
+    cut = keep(old, needed_ids(old, ["tent"])).tokenizer
+    assert {one for one in old.vocabulary if one in "▁tent"} <= set(cut.vocabulary)
+
+
+def test_unknown_characters_stay_as_unlikely():
+    """In unigram's sum of scores, by the lowest piece."""
+    old = without_bytes("unigram")
+    lowest = min(read_model(old.to_bytes()).scores)
+    assert min(read_model(keep(old, needed_ids(old, ["a"])).tokenizer.to_bytes()).scores) == lowest

@@ -1,4 +1,4 @@
-"""A larger vocabulary: old logits and translations stay, a new token is the mean of its parts."""
+"""A larger vocabulary: old logits and translations stay, a new token is the mean of its parts; and a smaller one."""
 
 import functools
 from dataclasses import replace
@@ -14,7 +14,7 @@ from headway.text.domain import Domain
 from headway.text.shortlist import learn_shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
-from headway.training.extending import extend_model
+from headway.training.extending import cut_model, extend_model
 from headway.translator import Translator
 
 OLD = ["the cat sat on the mat", "a dog ran after the cat", "we went home, slowly"] * 20
@@ -171,3 +171,42 @@ def test_a_shortlist_a_calibration_and_what_int8_costs_are_left_out():
 def test_languages_that_can_not_be_added(one, language, message):
     with pytest.raises(UserError, match=message):
         extend_model(stored(**one), languages=[language])
+
+
+KEPT = ["the cat ran", "ein Hund lief", ""]
+
+
+def places_in_cut(old, new) -> torch.Tensor:
+    ids = {piece: id_ for id_, piece in enumerate(old.vocabulary)}
+    return torch.tensor([ids[piece] for piece in new.vocabulary])
+
+
+@pytest.mark.parametrize("changes", [one for one in VARIANTS if "words" not in one], ids=str)
+def test_a_cut_model_has_the_same_logits_and_translations(changes, tmp_path):
+    before = stored(**{"output_bias": True, **changes})
+    targets = places_in_cut(before.target_tokenizer, cut_model(before, KEPT).target_tokenizer)
+    lost = sorted({*range(before.target_tokenizer.vocab_size)} - {*targets.tolist()})
+    with torch.no_grad():
+        before.model.output.bias[lost] = -20.0  # so that no translation has them
+    save_model(tmp_path / "cut", cut_model(before, KEPT))
+    after = load_model(tmp_path / "cut")
+    sources = places_in_cut(before.source_tokenizer, after.source_tokenizer)
+    sizes = after.config.source_vocab_size, after.config.target_vocab_size
+    assert sizes == (len(sources), len(targets))
+    assert sizes < (before.config.source_vocab_size, before.config.target_vocab_size)
+    source, target = torch.randint(4, len(sources), (3, 9)), torch.randint(4, len(targets), (3, 7))
+    with torch.no_grad():
+        wanted = before.model(sources[source], targets[target])[..., targets]
+        torch.testing.assert_close(after.model(source, target), wanted, atol=1e-5, rtol=1e-6)
+    texts = [(">>de<< " if "tags" in changes else "") + text for text in KEPT]
+    wanted, found = (
+        Translator(one, device="cpu").translate(texts, beam_size=1, max_length=12) for one in (before, after)
+    )
+    assert [one.tokens for one in found] == [one.tokens for one in wanted]
+    assert wanted[0].tokens
+    assert after.card.startswith("A card.\n\nIts vocabulary was cut to what some languages need, from 320 source")
+
+
+def test_a_vocabulary_of_words_is_not_cut():
+    with pytest.raises(UserError, match="whole words can't be cut"):
+        cut_model(stored(words=True), KEPT)

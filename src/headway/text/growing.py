@@ -1,4 +1,5 @@
-"""Larger vocabularies: new pieces or words, learned from new text, and tags of new target languages.
+"""Larger vocabularies, by new pieces or words, learned from new text, and by tags of new target languages; and smaller
+ones, of the pieces that some languages need.
 
 New pieces are learned by going on with BPE's merges where the old tokenizer stops, so each of them can be reached
 (Purason et al. 2025, https://arxiv.org/abs/2512.03989). Text that holds none of them keeps its pieces.
@@ -14,7 +15,7 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 from headway.text.detection import script_of
-from headway.text.sentencepiece_model import enlarged, read_model
+from headway.text.sentencepiece_model import enlarged, read_model, shortened
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, Tokenizer, language_tag, language_token
 from headway.text.words import WordTokenizer, split_words
@@ -39,8 +40,8 @@ class NewPiece:
 
 
 @dataclass(frozen=True)
-class Grown:
-    """A tokenizer with a larger vocabulary."""
+class Changed:
+    """A tokenizer with a larger or smaller vocabulary."""
 
     tokenizer: Tokenizer
     rows: list[list[int]]
@@ -62,21 +63,43 @@ def learn_pieces(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> list[
 
 def grow(
     tokenizer: Tokenizer, pieces: Sequence[NewPiece], languages: Sequence[str] = (), never_found: Container[str] = ()
-) -> Grown:
+) -> Changed:
     """The tokenizer with new pieces at the end of its vocabulary, and tags of languages after its own tags. Pieces in
     `never_found` are those of the other side in a shared vocabulary: this tokenizer never finds them in text."""
     old = [[id_] for id_ in range(tokenizer.vocab_size)]
     new = [piece.parts for piece in pieces]
     if isinstance(tokenizer, WordTokenizer):
         words = [*tokenizer.vocabulary[len(CONTROL_PIECES) :], *(piece.text for piece in pieces)]
-        return Grown(WordTokenizer(words, tokenizer.lowercase), [*old, *new])
+        return Changed(WordTokenizer(words, tokenizer.lowercase), [*old, *new])
     assert isinstance(tokenizer, SubwordTokenizer)
     text_begins = tokenizer.text_begins
     like_a_tag = range(len(CONTROL_PIECES), text_begins) or range(text_begins, tokenizer.vocab_size)
     tags = [(language_token if tokenizer.many_sources else language_tag)(language) for language in languages]
     scores = [(piece.text, None if piece.text in never_found else piece.score) for piece in pieces]
     rows = [*old[:text_begins], *([*like_a_tag] for _ in tags), *old[text_begins:], *new]
-    return Grown(SubwordTokenizer(enlarged(tokenizer.to_bytes(), tags, text_begins, scores)), rows)
+    return Changed(SubwordTokenizer(enlarged(tokenizer.to_bytes(), tags, text_begins, scores)), rows)
+
+
+def needed_ids(tokenizer: SubwordTokenizer, texts: Iterable[str]) -> set[int]:
+    """The ids that texts in the languages of these need: of every piece whose characters, each three in a row, are in
+    their words (so of their own pieces, and of those that BPE joins to them), of all characters and bytes, alone or at
+    the start of a word, of control symbols and tags, and of the piece by whose score unknown characters are scored."""
+    model = read_model(tokenizer.to_bytes())
+    words = {"".join(word) for text in texts for word in _words(tokenizer.symbols(text))}
+    parts = {word[start : start + size] for word in words for start in range(len(word) - 1) for size in (2, 3)}
+    found = {
+        id_
+        for id_, piece in enumerate(model.pieces)
+        if len(piece.removeprefix("▁")) < 2
+        or all(piece[start : start + 3] in parts for start in range(max(1, len(piece) - 2)))
+    }
+    return found | {*range(tokenizer.text_begins), *model.byte, model.scores.index(min(model.scores))}
+
+
+def keep(tokenizer: SubwordTokenizer, ids: Iterable[int]) -> Changed:
+    """The tokenizer with these ids alone, in their order."""
+    kept = sorted(ids)
+    return Changed(SubwordTokenizer(shortened(tokenizer.to_bytes(), kept)), [[id_] for id_ in kept])
 
 
 class _Merging:

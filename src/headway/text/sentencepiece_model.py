@@ -167,6 +167,12 @@ def enlarged(model: bytes, tags: Sequence[str], text_begins: int, pieces: Sequen
     return _with_pieces(model, messages)
 
 
+def shortened(model: bytes, ids: Iterable[int]) -> bytes:
+    """A model with these pieces alone, in this order. Raises UserError."""
+    messages = [message for field, message in _fields(model) if field == _PIECES]
+    return _with_pieces(model, [messages[id_] for id_ in ids])
+
+
 def load_processor(model: bytes) -> sentencepiece.SentencePieceProcessor:
     """sentencepiece with the model, which may come from a stranger. Raises UserError."""
     if not model:

@@ -18,7 +18,7 @@ from typing import Literal
 import sentencepiece
 
 from headway.errors import UserError
-from headway.text.characters import is_blank, visible, visible_spans
+from headway.text.characters import DROPPED, is_blank, visible, visible_spans
 from headway.text.sentencepiece_model import load_processor
 from headway.text.tokenizer import (
     BOS_ID,
@@ -77,6 +77,7 @@ class SubwordTokenizer:
         self.many_sources = bool(self._languages)
         self.target_tags = list(self._languages) or [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
         self.never_generated = [UNK_ID, *controls.values()]
+        self._spaces = str.maketrans(dict.fromkeys(_read_as_spaces(self._processor) if self._languages else "", " "))
 
     @property
     def vocabulary(self) -> list[str]:
@@ -84,13 +85,13 @@ class SubwordTokenizer:
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
         tag, start = self._leading_tag(text, tagged)
-        ids = self._processor.encode(_normalized(text[start:]))
+        ids = self._processor.encode(self._normalized(text[start:]))
         return [self._tag_ids(tag.text)[0], *ids] if tag and ids else ids
 
     def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
         if tagged and self.target_tags:
             return [self.encode(text, tagged=True) for text in texts]
-        return self._processor.encode([_normalized(text) for text in texts], num_threads=1)
+        return self._processor.encode([self._normalized(text) for text in texts], num_threads=1)
 
     def split_tag(self, text: str) -> tuple[str, str]:
         tag, start = self._leading_tag(text)
@@ -105,8 +106,9 @@ class SubwordTokenizer:
 
     def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
         tag, start = self._leading_tag(text, tagged)
-        mapping = self._processor.encode(_normalized(text[start:]), return_type="offset_mapping")
-        pieces = _placed(mapping["pieces"], _original_offsets(mapping["offsets"], text[start:]), text[start:], start)
+        body = text[start:].translate(self._spaces)
+        mapping = self._processor.encode(_normalized(body), return_type="offset_mapping")
+        pieces = _placed(mapping["pieces"], _original_offsets(mapping["offsets"], body), body, start)
         return [tag, *pieces] if tag and pieces else pieces
 
     def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
@@ -118,7 +120,7 @@ class SubwordTokenizer:
     def symbols(self, text: str) -> list[str]:
         """The tokens of the text, with characters in place of bytes and unknown tokens."""
         found: list[str] = []
-        pieces = self._processor.encode(_normalized(text), out_type=str)
+        pieces = self._processor.encode(self._normalized(text), out_type=str)
         for is_byte, run in groupby(pieces, self._bytes.__contains__):
             if is_byte:
                 found += bytes(self._bytes[piece] for piece in run).decode()
@@ -126,6 +128,9 @@ class SubwordTokenizer:
                 for piece in run:
                     found += piece if self._processor[piece] == UNK_ID else [piece]
         return found
+
+    def _normalized(self, text: str) -> str:
+        return _normalized(text.translate(self._spaces) if self._spaces else text)
 
     @cached_property
     def _bytes(self) -> dict[str, int]:
@@ -197,6 +202,13 @@ def _normalized(text: str) -> str:
     if is_blank(text):
         return ""
     return unicodedata.normalize("NFKC", visible(text)).replace(_SPACE_MARK, _SPACE_MARK_IN_TEXT)
+
+
+def _read_as_spaces(processor: sentencepiece.SentencePieceProcessor) -> list[str]:
+    """The invisible characters that the model's own rules replace by a space. Models with languages on both sides were
+    trained so: in Khmer and Thai U+200B stands between words."""
+    dropped = re.findall(f"[{DROPPED}]", "".join(map(chr, range(1, 0xFFFF))))
+    return [char for char in dropped if processor.normalize(f"a{char}b").replace("▁", " ").endswith("a b")]
 
 
 def _original_offsets(offsets: Sequence[tuple[int, int]], text: str) -> Sequence[tuple[int, int]]:

@@ -1,4 +1,5 @@
-"""A model with a larger vocabulary, to be trained further: only its embeddings and its output layer grow.
+"""A model with a larger vocabulary, to be trained further, or with a smaller one: only its embeddings and its output
+layer change.
 
 A new row is the mean of the rows of the pieces that stood in its place (Gee et al. 2022,
 https://arxiv.org/abs/2402.09977). Logits of old tokens stay the same. A new token's logit is the mean of its parts'
@@ -18,7 +19,8 @@ from headway.recipe.inherited import UNKNOWN_LANGUAGES
 from headway.storage import StoredModel, with_int8
 from headway.storage.stored_model import load_named_weights, named_weights
 from headway.text.characters import is_too_long
-from headway.text.growing import Grown, NewPiece, grow, learn_pieces
+from headway.text.growing import Changed, NewPiece, grow, keep, learn_pieces, needed_ids
+from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import UNK_ID, Tokenizer, fingerprint, language_tag
 
 
@@ -46,21 +48,38 @@ def extend_model(
             sides = _grown_together(source, target, *learned, tags)
         else:
             sides = grow(source, learned[0], tags), grow(target, learned[1])
-    model = _grown_model(stored.model, *sides)
-    before, now = stored.config, model.config
     added = f" and tags of target languages ({', '.join(tags)})" if tags else ""
+    extended = _changed(stored, *sides, f"extended{added}")
+    return replace(extended, target_language="mul") if tags else extended
+
+
+def cut_model(stored: StoredModel, texts: Iterable[str]) -> StoredModel:
+    """The model with the tokens that texts like these need alone, of both sides (`needed_ids`); they keep their tokens,
+    and these their logits. Drops shortlist and calibration. Raises UserError."""
+    source, target = stored.source_tokenizer, stored.target_tokenizer
+    if not (isinstance(source, SubwordTokenizer) and isinstance(target, SubwordTokenizer)):
+        raise UserError("a vocabulary of whole words can't be cut; the model needs subwords")
+    texts = [text for text in texts if not is_too_long(text, stored.config.max_length)]
+    needed = needed_ids(source, texts)
+    others = needed if fingerprint(source) == fingerprint(target) else needed_ids(target, texts)
+    if source.vocabulary == target.vocabulary:
+        needed = others = needed | others
+    return _changed(stored, keep(source, needed), keep(target, others), "cut to what some languages need")
+
+
+def _changed(stored: StoredModel, source: Changed, target: Changed, how: str) -> StoredModel:
+    model = _changed_model(stored.model, source, target)
+    before, now = stored.config, model.config
     note = (
-        f"Its vocabulary was extended{added}, from {before.source_vocab_size:,} source and "
-        f"{before.target_vocab_size:,} target tokens to {now.source_vocab_size:,} and {now.target_vocab_size:,}; the "
-        "scores above are those before."
+        f"Its vocabulary was {how}, from {before.source_vocab_size:,} source and {before.target_vocab_size:,} target "
+        f"tokens to {now.source_vocab_size:,} and {now.target_vocab_size:,}; the scores above are those before."
     )
     old = with_int8(stored, None)
     return replace(
         old,
         model=model,
-        source_tokenizer=sides[0].tokenizer,
-        target_tokenizer=sides[1].tokenizer,
-        target_language="mul" if tags else stored.target_language,
+        source_tokenizer=source.tokenizer,
+        target_tokenizer=target.tokenizer,
         card=f"{old.card.rstrip()}\n\n{note}\n",
         shortlist=None,
         calibration=None,
@@ -84,7 +103,7 @@ def _new_languages(stored: StoredModel, languages: Sequence[str]) -> list[str]:
 
 def _grown_together(
     source: Tokenizer, target: Tokenizer, own: Sequence[NewPiece], others: Sequence[NewPiece], tags: Sequence[str]
-) -> tuple[Grown, Grown]:
+) -> tuple[Changed, Changed]:
     """Two tokenizers with one vocabulary, as Marian's models have: both get all new pieces, and find their own."""
     of_source, of_target = ({piece.text: piece for piece in pieces} for pieces in (own, others))
     texts = list({**of_source, **of_target})
@@ -94,9 +113,9 @@ def _grown_together(
     )
 
 
-def _grown_model(model: Transformer, source: Grown, target: Grown) -> Transformer:
+def _changed_model(model: Transformer, source: Changed, target: Changed) -> Transformer:
     sizes = {"source_vocab_size": source.tokenizer.vocab_size, "target_vocab_size": target.tokenizer.vocab_size}
-    larger, weights = Transformer(replace(model.config, **sizes)), named_weights(model)
+    changed, weights = Transformer(replace(model.config, **sizes)), named_weights(model)
     sides = {"source_embedding.weight": source, "target_embedding.weight": target, "output.weight": target}
     for name, side in sides.items():
         if name in weights:  # a shared one has its first name
@@ -104,5 +123,5 @@ def _grown_model(model: Transformer, source: Grown, target: Grown) -> Transforme
     if (bias := weights.get("output.bias")) is not None:
         possible = bias.masked_fill(bias < IMPOSSIBLE / 2, bias[UNK_ID].item())
         weights["output.bias"] = torch.stack([(possible if ids[1:] else bias)[ids].mean() for ids in target.rows])
-    load_named_weights(larger, weights, "the extended model")
-    return larger.eval()
+    load_named_weights(changed, weights, "the changed model")
+    return changed.eval()

@@ -287,7 +287,7 @@ function showAnswer(text, others, detected, numbers = { missing: [], invented: [
   Object.assign(state, { answer: text, detected: detected?.language, judged: null });
   state.words = wordElements(text, $("target").value);
   $("translation").replaceChildren(...state.words.map(({ element }) => element));
-  $("translation").lang = $("target").value;
+  $("translation").lang = $("target").value.replaceAll("_", "-");
   state.numbers = numbers;
   showNumbers();
   showJudged();
@@ -353,7 +353,7 @@ function item(tag, text, language) {
   const element = document.createElement(tag);
   element.textContent = text;
   element.dir = "auto";
-  if (language) element.lang = language;
+  if (language) element.lang = language.replaceAll("_", "-");
   return element;
 }
 

@@ -7,9 +7,11 @@ export function modelsFor(models, source, target) {
   return models.filter((one) => one.target === target && ["auto", one.source].includes(source));
 }
 
-/** The analyses that the server can compute of a record into a language. */
+/** The analyses that the server can compute of a record into a language. Of a model with many source languages the
+ * server describes the directions from its own. */
 export function analysesFor(models, { model }, target) {
-  return modelsFor(models, model.source_language, target).flatMap((one) => one.analyses);
+  const own = models.filter((one) => one.source === model.source_language);
+  return (own.find((one) => one.target === target) ?? own[0])?.analyses ?? [];
 }
 
 /** Whether the server looks inside them. Where it has no torch, it computes no analysis. */

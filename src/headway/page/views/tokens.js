@@ -49,11 +49,13 @@ export function readTexts(record) {
   return [visible(record.start.piece), ...pieceTexts(record.target.tokens).slice(0, -1)];
 }
 
-/** The language of a side. A model of several target languages has "mul"; the source's first token says which was asked for. */
+/** The language of a side, as BCP 47 spells it. A model of several target languages has "mul"; the source's first token
+ * says which was asked for: `>>ko<<`, or `>>eng_Latn:kor_Hang<<` where the model has several of both. */
 export function languageOf({ model, source }, side) {
-  const language = model[`${side}_language`];
-  const tag = side === "target" && language === "mul" ? /^>>(.+)<<$/u.exec(source.tokens[0].piece) : null;
-  return tag ? tag[1] : language;
+  const tag = model.target_language === "mul" && /^>>(.+)<<$/u.exec(source.tokens[0].piece);
+  const asked = { source: model.source_language, target: model.target_language };
+  if (tag) [asked.target, asked.source = model.source_language] = tag[1].split(":").reverse();
+  return asked[side].replaceAll("_", "-");
 }
 
 /** The words of a text: {text, places}, the tokens that make it. The control symbol at the end is one of its own. */
