@@ -226,7 +226,9 @@ def extend(
 def _tell_share_kept(stored: StoredModel, texts: list[str]) -> None:
     """Prints how much other text would keep its tokens: a tenth of this, with a vocabulary cut to the rest."""
     from headway.text.growing import needed_ids
+    from headway.text.subwords import SubwordTokenizer
 
+    assert isinstance(stored.source_tokenizer, SubwordTokenizer)  # `cut_model` refuses others
     ids = needed_ids(stored.source_tokenizer, [text for number, text in enumerate(texts) if number % 10])
     others = stored.source_tokenizer.encode_all(texts[::10])
     share = sum(ids.issuperset(one) for one in others) / len(others)
