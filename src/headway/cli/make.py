@@ -178,7 +178,7 @@ def extend(
         options.Files, options.files("Cut the vocabulary to what this text needs; files may hold both sides.")
     ] = None,
 ) -> None:
-    """Give a model a larger vocabulary, to train it further, or a smaller one.
+    """Give a model a larger vocabulary or a smaller one.
 
     Learns tokens that are frequent in new text, and adds tags of target languages; a model with tags needs one in
     front of each text. The new tokens and tags are useful only after `headway train --init-from`. Old text keeps
