@@ -267,7 +267,8 @@ async def admitted(request: Request, kind: type[Fields], clients: Clients) -> As
 def _named(code: str, locale: Locale | None = None) -> dict[str, str]:
     name = None
     with suppress(ValueError, UnknownLocaleError):
-        name = locale and is_language(code) and Locale.parse(code.replace("_", "-"), sep="-").get_display_name(locale)
+        known = code.replace("_", "-").removesuffix("-XX")  # mBART's region of none
+        name = locale and is_language(code) and Locale.parse(known, sep="-").get_display_name(locale)
     return {"code": code, "name": name or english_name(code)}
 
 

@@ -146,10 +146,11 @@ export function say(language, name, values = {}) {
   return WORDS[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
 }
 
-/** The name of a language. */
+/** The name of a language. XX, as in mBART's en_XX, is no region. */
 export function languageName(language, code, fallback = code) {
   try {
-    return new Intl.DisplayNames([language], { type: "language", fallback: "none" }).of(code.replaceAll("_", "-")) ?? fallback;
+    const known = code.replaceAll("_", "-").replace(/-XX$/, "");
+    return new Intl.DisplayNames([language], { type: "language", fallback: "none" }).of(known) ?? fallback;
   } catch {
     return fallback; // the code is none of a language
   }

@@ -99,11 +99,11 @@ function about({ record, say, languageName }) {
   });
 }
 
-/** The name of a language in another. */
+/** The name of a language in another. XX, as in mBART's en_XX, is no region. */
 export function nameOfLanguage(language, code) {
   if (!code) return "";
   try {
-    return new Intl.DisplayNames([language], { type: "language" }).of(code);
+    return new Intl.DisplayNames([language], { type: "language" }).of(code.replace(/-XX$/, ""));
   } catch {
     return visible(code);
   }
