@@ -123,7 +123,7 @@ def test_ctrl_c_while_choosing_tells_how_to_go_on(pairs, tmp_path):
         wait_until(process, (run / "measuring").exists)
         process.send_signal(signal.SIGINT)
         told = process.stderr.read().decode().splitlines()
-    assert process.returncode == 130
+    assert process.returncode == 130, told
     assert told[-1].startswith("SIGINT: go on with ")
     assert told[-1].endswith(f" train --resume {run}")
     assert not (run / "measuring").exists()

@@ -230,7 +230,7 @@ def _of_text(
 @contextmanager
 def _telling_how_to_go_on(run: Path, again: str) -> Iterator[None]:
     """Ends the program with 130 after a Ctrl-C at which nothing can be saved; tells `again`, if there is a run yet. A
-    library or a callback may lose the exception: then the end comes after the work within."""
+    library or a callback may lose the exception: then the end comes after the work within. Or it raises another."""
     from headway.recipe.reading import is_run
     from headway.training.run_directory import has_request
 
@@ -249,6 +249,9 @@ def _telling_how_to_go_on(run: Path, again: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         interrupted = True
+    except Exception:
+        if not interrupted:
+            raise
     finally:
         if is_usual:
             signal.signal(signal.SIGINT, signal.default_int_handler)
