@@ -36,13 +36,17 @@ def test_a_ctrl_c_that_a_library_swallows_ends_the_program_all_the_same(tmp_path
 
 def test_a_ctrl_c_that_a_library_makes_another_error_of_ends_the_program_as_usual(tmp_path):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def choose():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+        except KeyboardInterrupt as error:
+            raise ValueError("Error calling function `_serialized`") from error
+
     try:
         with pytest.raises(typer.Exit) as caught, _telling_how_to_go_on(tmp_path, "train --resume RUN"):
-            try:
-                os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(0.5)
-            except KeyboardInterrupt as error:
-                raise ValueError("Error calling function `_serialized`") from error
+            choose()
         assert caught.value.exit_code == 130
         with pytest.raises(ValueError, match="of its own"), _telling_how_to_go_on(tmp_path, "train --resume RUN"):
             raise ValueError("of its own")
