@@ -249,16 +249,13 @@ def _telling_how_to_go_on(run: Path, again: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         interrupted = True
-    except Exception:
-        if not interrupted:
-            raise
     finally:
         if is_usual:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-    if interrupted:
-        if is_run(run) or has_request(run):
-            tell(f"SIGINT: go on with {program()} {again}")
-        raise typer.Exit(130)
+        if interrupted:  # instead of any error that a library made of it
+            if is_run(run) or has_request(run):
+                tell(f"SIGINT: go on with {program()} {again}")
+            raise typer.Exit(130)
 
 
 def _resumed(run: Path, overrides: list[str], minutes: float | None, began: float, threads: int | None) -> Recipe:
