@@ -55,6 +55,7 @@ class _Job(Generic[Group, Answer]):
     rest: Iterator[tuple[int, tuple[Group, str]]]  # the sentences without a place, with their numbers
     size: int
     done: asyncio.Future[None]
+    on_answer: Callable[[], None]
     answers: dict[int, Answer] = field(default_factory=dict)
 
 
@@ -119,10 +120,15 @@ class Batcher(Generic[Group, Answer]):
         return max((now - start for start, _ in self._started.values()), default=0.0)
 
     async def submit(
-        self, asked: Sequence[tuple[Group, str]], *, client: Hashable, admitted: bool = False
+        self,
+        asked: Sequence[tuple[Group, str]],
+        *,
+        client: Hashable,
+        admitted: bool = False,
+        on_answer: Callable[[], None] = lambda: None,
     ) -> list[Answer]:
-        """The answer of each text. Raises QueueFullError if there is no place, unless the request was `admitted`
-        before. Cancelling the waiting task removes its sentences."""
+        """The answer of each text; `on_answer` is called as each arrives. Raises QueueFullError if there is no place,
+        unless the request was `admitted` before. Cancelling the waiting task removes its sentences."""
         if not asked:
             return []
         if not admitted and self.is_full:
@@ -133,7 +139,7 @@ class Batcher(Generic[Group, Answer]):
         if not known.places and not known.jobs:
             known.served = max(known.served, self._served)
         done = asyncio.get_running_loop().create_future()
-        job = _Job[Group, Answer](known, self._turn, iter(enumerate(asked)), len(asked), done)
+        job = _Job[Group, Answer](known, self._turn, iter(enumerate(asked)), len(asked), done, on_answer)
         known.jobs.append(job)
         self._place(known)
         self._wake()
@@ -267,6 +273,7 @@ class Batcher(Generic[Group, Answer]):
             for item, answer in zip(batch, call.result(), strict=True):
                 for job, number in item.takers:
                     job.answers[number] = answer
+                    job.on_answer()
                     if len(job.answers) == job.size and not job.done.done():
                         job.done.set_result(None)
         elif len(batch) > 1 and not call.cancelled():

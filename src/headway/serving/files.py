@@ -17,7 +17,7 @@ from headway.errors import UserError
 from headway.serving import units
 from headway.serving.pairs import LanguagePair
 from headway.serving.schemas import FileRequest, TranslateRequest, UploadedFile
-from headway.serving.service import AUTO, Service
+from headway.serving.service import AUTO, Progress, Service
 from headway.serving.settings import Settings
 
 TEXT = "txt"
@@ -75,7 +75,7 @@ class KeptFiles:
 
 
 async def translated_file(
-    service: Service, wanted: FileRequest, client: str, charge: Callable[[int], None]
+    service: Service, wanted: FileRequest, client: str, charge: Callable[[int], None], progress: Progress
 ) -> NamedFile:
     """The translation of a file. charge: takes the units of the request. Raises UserError, HTTPException."""
     settings, file = service.settings, wanted.file
@@ -95,7 +95,9 @@ async def translated_file(
         name: [(one.text, pair) for one in opened.segments if one.format == name] for name in requests
     }
     charge(sum(units.of_translation(requests[name], some) for name, some in texts.items() if some))
-    found = {name: iter(await service.translate(requests[name], some, client)) for name, some in texts.items()}
+    found = {
+        name: iter(await service.translate(requests[name], some, client, progress)) for name, some in texts.items()
+    }
     answers = [next(found[one.format]) for one in opened.segments]
     data = await service.files.call(client, opened.written, [one.texts[0] for one in answers])
     path = PurePath(file.name)

@@ -67,6 +67,17 @@ class Search:
     alignments: bool = False
 
 
+@dataclass(eq=False)
+class Progress:
+    """The number of sentences of a request that are translated, and of those that were found so far."""
+
+    done: int = 0
+    sentences: int = 0
+
+    def step(self) -> None:
+        self.done += 1
+
+
 def work_of(search: Search, text: str) -> int:
     """The hypotheses of a sentence times the places that each may have at most, halved (`Codec.length_cap`): a token is
     a byte at least. Torch's beam has a place for each number of required phrases."""
@@ -179,12 +190,16 @@ class Service:
         return chosen, detected
 
     async def translate(
-        self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]], client: str
+        self,
+        wanted: TranslateRequest,
+        texts: Sequence[tuple[str, LanguagePair | None]],
+        client: str,
+        progress: Progress | None = None,
     ) -> list[NBest[str]]:
         """The translation and alternatives of each text, or the text itself without a pair. Raises QueueFullError, and
         UserError for too many sentences, or if a model can't follow the glossary, or has no calibration for
         `confidence`."""
-        glossary, n_best = wanted.terms(), 1 + wanted.alternatives
+        glossary, n_best, progress = wanted.terms(), 1 + wanted.alternatives, progress or Progress()
         beams = {pair.translator: pair.beam_size(wanted) for _, pair in texts if pair is not None}
         searches: dict[tuple[Translator, bool], Search] = {}
         for translator, beam in beams.items():
@@ -230,8 +245,9 @@ class Service:
             if lines > most:  # without parsing them: each has a sentence, unless it has no words
                 raise too_many
         pending, wholes = await self._text_work(client, pending_documents, at_once=is_short)
-        found = await self._ask(wholes, client)
-        rest = await self._ask(await self._text_work(client, runs, at_once=is_short), client, admitted=True)
+        found = await self._ask(wholes, client, progress)
+        asked = await self._text_work(client, runs, at_once=is_short)
+        rest = await self._ask(asked, client, progress, admitted=True)
         return await self._text_work(client, lambda: pending.joined(rest, n_best), at_once=is_short)
 
     async def check_numbers(
@@ -273,7 +289,7 @@ class Service:
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _ask(
-        self, sentences: Sequence[tuple[Search, str]], client: str, *, admitted: bool = False
+        self, sentences: Sequence[tuple[Search, str]], client: str, progress: Progress, *, admitted: bool = False
     ) -> list[NBest[str]]:
         """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. No
         answer with a glossary is cached, because each request has its own; with keys each key has its own cache, so
@@ -282,7 +298,9 @@ class Service:
         found = {one: kept for one in sentences if (kept := self._cache.get((owner, *one))) is not None}
         self.metrics.cache_hits.inc(len(found))
         missing = [one for one in dict.fromkeys(sentences) if one not in found]
-        answers = await self._batcher.submit(missing, client=client, admitted=admitted)
+        progress.sentences += len(found) + len(missing)
+        progress.done += len(found)
+        answers = await self._batcher.submit(missing, client=client, admitted=admitted, on_answer=progress.step)
         for one, answer in zip(missing, answers, strict=True):
             found[one] = answer
             if one[0].glossary is None:
