@@ -15,7 +15,6 @@ from starlette.exceptions import HTTPException
 from headway.errors import UserError
 from headway.serving import service as service_module
 from headway.serving.admission import BODIES_OF_A_CLIENT, Rates, parse_limits
-from headway.serving.batcher import QueueFullError
 from headway.serving.logs import JsonLines, LogWriter
 from headway.serving.looking_inside import MOST_CALLS, MOST_OF_A_CLIENT, SideThread
 from headway.serving.pairs import Pairs
@@ -634,23 +633,27 @@ def test_a_call_has_its_place_until_it_ends_though_its_client_is_gone():
 
     async def ask():
         side = SideThread("test")
+
+        async def is_refused(client, status):
+            with pytest.raises(HTTPException) as refused:
+                await side.call(client, work)
+            assert refused.value.status_code == status
+
         calls = [asyncio.create_task(side.call(f"client {number}", work)) for number in range(MOST_CALLS)]
         await asyncio.to_thread(begun.wait)
-        with pytest.raises(QueueFullError):
-            await side.call("another", work)
+        await is_refused("another", 503)
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         clients = ["one"] * MOST_OF_A_CLIENT + [
-            f"client {number}" for number in range(MOST_CALLS - 1 - MOST_OF_A_CLIENT)
+            f"client {number}" for number in range(MOST_CALLS - 2 - MOST_OF_A_CLIENT)
         ]
         waiting = [asyncio.create_task(side.call(client, work)) for client in clients]
         await asyncio.sleep(0)
-        with pytest.raises(HTTPException) as refused:
-            await side.call("one", work)
-        assert refused.value.status_code == 429
-        with pytest.raises(QueueFullError):
-            await side.call("another", work)
+        await is_refused("one", 429)
+        waiting.append(asyncio.create_task(side.call("last", work)))
+        await asyncio.sleep(0)
+        await is_refused("another", 503)
         ended.set()
         assert await asyncio.gather(*waiting) == [True] * len(waiting)
         assert await side.call("another", int) == 0

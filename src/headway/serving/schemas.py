@@ -47,12 +47,15 @@ class _Request(BaseModel):
     api_key: str | None = Field(None, description="If the server needs one.")
 
 
-class TranslateRequest(_Request):
+class _Directed(_Request):
+    source: str = Field(description="Language code, or `auto`.")
+    target: str = Field(description="Language code.")
+
+
+class TranslateRequest(_Directed):
     """Texts to translate."""
 
     q: Texts = Field(description="A text, or a list of texts.")
-    source: str = Field(description="Language code, or `auto`.")
-    target: str = Field(description="Language code.")
     format: Annotated[Literal["text", "html"], BeforeValidator(lambda given: "text" if given == "" else given)] = Field(
         "text", description="`html` keeps tags in place."
     )
@@ -93,14 +96,12 @@ def _file(given: Any) -> Any:
     raise ValueError("must be one file of a multipart form")
 
 
-class FileRequest(_Request):
+class FileRequest(_Directed):
     """A file to translate."""
 
     file: Annotated[Any, BeforeValidator(_file), WithJsonSchema({"type": "string", "format": "binary"})] = Field(
         description="A text or a document; the end of its name tells its kind."
     )
-    source: str = Field(description="Language code, or `auto`.")
-    target: str = Field(description="Language code.")
 
 
 class FileAnswer(BaseModel):
@@ -118,12 +119,10 @@ class DetectRequest(_Request):
     q: Texts = Field(description="A text, or a list of texts.")
 
 
-class InspectRequest(_Request):
+class InspectRequest(_Directed):
     """A sentence to inspect."""
 
     q: str = Field(description="One sentence.")
-    source: str = Field(description="Language code, or `auto`.")
-    target: str = Field(description="Language code.")
     translation: str | None = Field(None, description="Inspect this translation; default: the model's own.")
     beam_size: BeamSize | None = Field(None, description="Default: the model's own.")
     edits: list[Any] = Field([], max_length=MOST_EDITS, description="Changes of the model or the text.")
@@ -137,13 +136,11 @@ class InspectRequest(_Request):
     )
 
 
-class AlignRequest(_Request):
+class AlignRequest(_Directed):
     """Texts and translations with words to link."""
 
     q: Texts = Field(description="A sentence, or a list of sentences.")
     translation: Texts = Field(description="Its translation, or those of a list.")
-    source: str = Field(description="Language code, or `auto`.")
-    target: str = Field(description="Language code.")
 
 
 class Detection(BaseModel):

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 from unicodedata import normalize
 from weakref import WeakValueDictionary
@@ -30,7 +30,7 @@ from headway.serving.batcher import OVERHEAD, WORK_PER_BATCH, Batcher
 from headway.serving.guard import Metrics
 from headway.serving.logs import places
 from headway.serving.looking_inside import SideThread
-from headway.serving.pairs import LanguagePair, Pairs
+from headway.serving.pairs import AskedText, LanguagePair, Pairs
 from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
 from headway.serving.settings import Settings
 from headway.text.detection import Detected, among_all, detect
@@ -179,12 +179,9 @@ class Service:
         chosen, detected = [], []
         format_: TextFormat = wanted.format if isinstance(wanted, TranslateRequest) else "text"
         for found in await self.detect(texts, client, format_):
-            try:
-                best, pair = _judged(found, self.pairs, target)
-            except UserError as error:
-                if isinstance(wanted.q, str):
-                    raise UserError(f"source: {error}") from None
-                best, pair = found[0] if found else Detected("und", 0.0), None  # ISO 639's code for undetermined
+            best, pair, problem = _judged(found, self.pairs, target)
+            if problem and isinstance(wanted.q, str):
+                raise UserError(f"source: {problem}")
             chosen.append(pair)
             detected.append(best)
         return chosen, detected
@@ -192,7 +189,7 @@ class Service:
     async def translate(
         self,
         wanted: TranslateRequest,
-        texts: Sequence[tuple[str, LanguagePair | None]],
+        texts: Sequence[AskedText],
         client: str,
         progress: Progress | None = None,
     ) -> list[NBest[str]]:
@@ -200,28 +197,25 @@ class Service:
         UserError for too many sentences, or if a model can't follow the glossary, or has no calibration for
         `confidence`."""
         glossary, n_best, progress = wanted.terms(), 1 + wanted.alternatives, progress or Progress()
-        beams = {pair.translator: pair.beam_size(wanted) for _, pair in texts if pair is not None}
-        searches: dict[tuple[Translator, bool], Search] = {}
-        for translator, beam in beams.items():
+        beams = {one.pair.translator: one.pair.beam_size(wanted) for one in texts if one.pair is not None}
+        for translator in beams:
             if glossary is not None:
                 translator.check_glossary(glossary)
             if wanted.confidence:
                 translator.calibration()
-            for aligned in (False, True):
-                search = Search(translator, beam, n_best, glossary, wanted.confidence, aligned)
-                searches[translator, aligned] = search
-        is_short = sum(len(text) for text, _ in texts) <= SHORT
+        search = cache(lambda one, aligned: Search(one, beams[one], n_best, glossary, wanted.confidence, aligned))
+        is_short = _is_short(texts)
 
-        def parsed(text: str, pair: LanguagePair | None) -> Document:
+        def parsed(text: str, pair: LanguagePair | None, format_: TextFormat) -> Document:
             if pair is None:
-                return Document(wanted.format, [text])
+                return Document(format_, [text])
             most = MOST_TOKENS // beams[pair.translator]
-            return parse_document(text, wanted.format, pair.source, partial(pair.is_readable, most=most))
+            return parse_document(text, format_, pair.source, partial(pair.is_readable, most=most))
 
         def sentence(asked: SentenceRequest) -> tuple[Search, str]:
-            pair = texts[asked.document][1]
+            pair = texts[asked.document].pair
             assert pair is not None, "texts without a pair have no sentences"
-            return searches[pair.translator, asked.aligned], asked.text
+            return search(pair.translator, asked.aligned), asked.text
 
         def pending_documents() -> tuple[PendingDocuments, list[tuple[Search, str]]]:
             found, count = list[Document](), 0
@@ -230,7 +224,7 @@ class Service:
                 count += sum(max(1, len(sentence.runs)) for sentence in found[-1].sentences)
                 if count > most:
                     raise too_many
-            pending = PendingDocuments(found, ["" if pair is None else pair.prefix for _, pair in texts])
+            pending = PendingDocuments(found, [one.pair.prefix if one.pair else "" for one in texts])
             return pending, [*map(sentence, pending.wholes)]
 
         def runs() -> list[tuple[Search, str]]:
@@ -240,8 +234,9 @@ class Service:
         most = self.settings.max_sentences // n_best
         others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
         too_many = UserError(f"more than {most:,} sentences or words between tags in one request{others}")
-        if wanted.format == "text" and sum(text.count("\n") for text, _ in texts) > most:
-            lines = sum(bool(line.strip()) for text, _ in texts for line in text.split("\n"))
+        plain = [one.text for one in texts if one.format == "text"]
+        if sum(text.count("\n") for text in plain) > most:
+            lines = sum(bool(line.strip()) for text in plain for line in text.split("\n"))
             if lines > most:  # without parsing them: each has a sentence, unless it has no words
                 raise too_many
         pending, wholes = await self._text_work(client, pending_documents, at_once=is_short)
@@ -251,17 +246,17 @@ class Service:
         return await self._text_work(client, lambda: pending.joined(rest, n_best), at_once=is_short)
 
     async def check_numbers(
-        self, translations: Sequence[str], texts: Sequence[tuple[str, LanguagePair | None]], client: str
+        self, translations: Sequence[str], texts: Sequence[AskedText], client: str
     ) -> list[NumberCheck]:
         """The numbers that each translation lacks or invents."""
 
         def checks() -> list[NumberCheck]:
             return [
                 NumberCheck() if pair is None else check_numbers(text, translation, (pair.source, pair.target))
-                for translation, (text, pair) in zip(translations, texts, strict=True)
+                for translation, (text, pair, _) in zip(translations, texts, strict=True)
             ]
 
-        return await self._text_work(client, checks, at_once=sum(len(text) for text, _ in texts) <= SHORT)
+        return await self._text_work(client, checks, at_once=_is_short(texts))
 
     async def detect(
         self, texts: Sequence[str], client: str, format_: TextFormat = "text"
@@ -338,26 +333,32 @@ class Service:
             return await asyncio.get_running_loop().run_in_executor(self._text_thread, function)
 
 
+def _is_short(texts: Sequence[AskedText]) -> bool:
+    return sum(len(one.text) for one in texts) <= SHORT
+
+
 def _words(text: str, format_: TextFormat) -> str:
     """The text without tags and protected text, from which its language is detected."""
     blocks = blocks_of(text) if format_ == "html" else [elements_of(text)]
     return " ".join(one for block in blocks if not isinstance(block, str) for one in block if isinstance(one, str))
 
 
-def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, LanguagePair | None]:
-    """The language of a text, among those that `detect` found, and its pair: the first for text without letters, none
-    for text in the target language. Raises UserError if the language is unclear or isn't translated."""
+def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, LanguagePair | None, str]:
+    """The language of a text, among those that `detect` found; its pair, the first for text without letters, none for
+    text in the target language; and why it isn't translated, if its language is unclear or none that can be."""
     candidates = pairs.sources(target)
     if found is None:
-        return Detected(candidates[0], 0.0), pairs.get((candidates[0], target))
-    if not found:
-        raise UserError(f"the text is in none of the languages that are translated: {', '.join(candidates)}")
-    possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * found[0].confidence]
+        return Detected(candidates[0], 0.0), pairs[candidates[0], target], ""
+    if not found:  # `und` is ISO 639's code for undetermined
+        known = ", ".join(candidates)
+        return Detected("und", 0.0), None, f"the text is in none of the languages that are translated: {known}"
+    best = found[0]
+    possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * best.confidence]
     equal = [one.language for one in possible if one.confidence == possible[0].confidence]
     if len(equal) > 1:
-        raise UserError(f"the text's script doesn't tell {', '.join(equal)} apart; name the language")
+        return best, None, f"the text's script doesn't tell {', '.join(equal)} apart; name the language"
     if possible:
-        return possible[0], pairs.get((possible[0].language, target))
-    if read_code(found[0].language).language == read_code(target).language:
-        return found[0], None
-    raise UserError(f"the text seems to be {found[0].language}; what is translated is {', '.join(candidates)}")
+        return possible[0], pairs[possible[0].language, target], ""
+    if read_code(best.language).language == read_code(target).language:
+        return best, None, ""
+    return best, None, f"the text seems to be {best.language}; what is translated is {', '.join(candidates)}"
