@@ -347,7 +347,7 @@ def test_an_accepted_request_is_not_refused_late(serve):
         async with server.client() as client:
             first = asyncio.create_task(client.post("/translate", json={**GOOD, "q": html, "format": "html"}))
             await until(lambda: translator.calls)
-            server.service._batcher._queue = 0
+            server.service.batcher._queue = 0
             translator.go_on.set()
             return await first, await client.post("/translate", json=GOOD)
 
@@ -369,10 +369,10 @@ def test_a_request_is_taken_whole_or_not_at_all(serve):
                 asyncio.create_task(client.post("/translate", json={**GOOD, "q": f"a{number}"}, **at(number)))
                 for number in range(20)
             ]
-            await until(lambda: server.service.is_full)
+            await until(lambda: server.service.batcher.is_full)
             several = {**GOOD, "source": "auto", "q": ["Eins", "Zwei", "Drei", "개가"]}
             assert (await client.post("/translate", json=several)).status_code == 503
-            waiting = server.service._batcher.waiting
+            waiting = server.service.batcher.waiting
             for one in (german, korean):
                 one.go_on.set()
             await asyncio.gather(*asked)
@@ -388,7 +388,7 @@ def test_beyond_the_queue_too(serve):
     server = serve(translator, queue=2, batch_size=1)
 
     async def work(client):
-        await until(lambda: server.service.is_full)
+        await until(lambda: server.service.batcher.is_full)
         refused = await client.post("/translate", json=GOOD)
         assert refused.status_code == 503
 
@@ -407,7 +407,7 @@ def test_the_time_is_bounded(serve):
 
     while_working(server, translator, work)
     assert gauge(server) == 0
-    assert server.service._batcher.waiting == 0
+    assert server.service.batcher.waiting == 0
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(serve):

@@ -73,7 +73,7 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
     async def translate(request: Request) -> Response:
         """Translates a text, or each of a list."""
         async with admitted(request, schemas.TranslateRequest, clients) as (wanted, client):
-            if service.is_full:
+            if service.batcher.is_full:
                 raise QueueFullError
             texts = _texts("q", wanted.q, settings)
             chosen, detected = await service.choose(wanted, texts, client.name)
@@ -97,7 +97,7 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
             answer = {name: values[0] for name, values in answer.items()}
         return JSONResponse(answer)
 
-    @app.post("/detect", response_model=list[schemas.Detection], **described(schemas.DetectRequest, example))
+    @app.post("/detect", response_model=list[Detected], **described(schemas.DetectRequest, example))
     async def detect(request: Request) -> Response:
         """Possible languages of a text, or of a list together, among those of the models, most likely first."""
         async with admitted(request, schemas.DetectRequest, clients) as (wanted, client):
@@ -117,7 +117,7 @@ def _add_files(app: FastAPI, service: Service, clients: Clients) -> None:
     async def translate_file(request: Request) -> Response:
         """Translates a file, and tells where its translation can be fetched for some minutes."""
         async with admitted(request, schemas.FileRequest, clients) as (wanted, client):
-            if service.is_full:
+            if service.batcher.is_full:
                 raise QueueFullError
             progress = under_way[request.state.request_id] = Progress()
             made = await translated_file(service, wanted, client.name, partial(clients.charge, client), progress)

@@ -9,6 +9,8 @@ from headway.errors import UserError
 from headway.insight.analyses import NAMES
 from headway.page import ArraysKind
 from headway.serving.settings import WIDEST_BEAM
+from headway.text.detection import Detected
+from headway.text.numbers import NumberCheck
 from headway.translator.glossary import Glossary
 
 JSON = "application/json"
@@ -143,30 +145,16 @@ class AlignRequest(_Directed):
     translation: Texts = Field(description="Its translation, or those of a list.")
 
 
-class Detection(BaseModel):
-    """A language and how sure it is, from 0 to 100."""
-
-    confidence: float
-    language: str
-
-
-class WrongNumbers(BaseModel):
-    """Numbers of a text that its translation lacks, and numbers of the translation that the text lacks."""
-
-    missing: list[str]
-    invented: list[str]
-
-
 class TranslateAnswer(BaseModel):
     """`translatedText` is a list where `q` is one, and so are the other fields."""
 
     translatedText: str | list[str]  # noqa: N815  # LibreTranslate's name
-    detectedLanguage: Detection | list[Detection] | None = None  # noqa: N815
+    detectedLanguage: Detected | list[Detected] | None = None  # noqa: N815
     alternatives: list[str] | list[list[str]] | None = None
     truncated: bool | list[bool] | None = Field(
         None, description="Present if a translation was cut off at the model's maximum length."
     )
-    numbers: WrongNumbers | list[WrongNumbers] | None = Field(
+    numbers: NumberCheck | list[NumberCheck] | None = Field(
         None, description="Present if a translation lacks or invents a number. headway extension."
     )
     confidence: float | list[float | None] | None = Field(

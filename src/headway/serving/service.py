@@ -123,7 +123,7 @@ class Service:
         self._tidied = time.perf_counter()
         on_cpu = pairs.first.translator.device == "cpu"
         self.workers = current_threads() if on_cpu else 1
-        self._batcher = Batcher[Search, NBest[str]](
+        self.batcher = Batcher[Search, NBest[str]](
             self._call,
             workers=self.workers,
             batch_size=settings.batch_size,
@@ -133,7 +133,7 @@ class Service:
             initializer=use_one_thread if on_cpu else None,
             on_failure=self._note_failure,
         )
-        self.metrics = Metrics(lambda: self._batcher.waiting)
+        self.metrics = Metrics(lambda: self.batcher.waiting)
         self._cache = LatestCache(settings.cache_size)
         self._text_thread = ThreadPoolExecutor(1, "text")
         self._text_turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of each client
@@ -142,12 +142,7 @@ class Service:
     @property
     def is_ready(self) -> bool:
         """Whether requests are answered: the server isn't about to end, nor the model stuck."""
-        return not self.draining and self._batcher.longest_call < STUCK_AFTER
-
-    @property
-    def is_full(self) -> bool:
-        """Whether a request to translate would be refused."""
-        return self._batcher.is_full
+        return not self.draining and self.batcher.longest_call < STUCK_AFTER
 
     def warm_up(self) -> None:
         """Translates with every model, so that the first requests are as fast as later ones; with torch a whole batch,
@@ -156,7 +151,7 @@ class Service:
             work = work_of(Search(translator, translator.search_options().beam_size, 1), WARMING)
             most = min(self.settings.batch_size, max(1, WORK_PER_BATCH // work))
             texts = [pair.prefix + WARMING] * (most if translator.engine == "torch" else 1)
-            self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
+            self.batcher.warm_up(partial(translator.translate, texts, n_best=1))
         return_freed_memory()
 
     async def choose(
@@ -279,7 +274,7 @@ class Service:
         return await self._text_work(client, found)
 
     def close(self) -> None:
-        self._batcher.close()
+        self.batcher.close()
         for pool in (self._text_thread, self.inspecting.pool, self.aligning.pool, self.files.pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -295,7 +290,7 @@ class Service:
         missing = [one for one in dict.fromkeys(sentences) if one not in found]
         progress.sentences += len(found) + len(missing)
         progress.done += len(found)
-        answers = await self._batcher.submit(missing, client=client, admitted=admitted, on_answer=progress.step)
+        answers = await self.batcher.submit(missing, client=client, admitted=admitted, on_answer=progress.step)
         for one, answer in zip(missing, answers, strict=True):
             found[one] = answer
             if one[0].glossary is None:
