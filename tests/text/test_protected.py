@@ -36,7 +36,7 @@ SPANS = {
     "percent signs": "%name% %APPDATA% %user.name% %ProgramFiles(x86)% %%name%% %1% %1",
     "shell": "$name $HOME $user.name $user->name $NAME$ $(name) $t(key) $1",
     "colons": ":name :user_name :smile: @:key @:message.hello @.lower:key @:(key)",
-    "underscores, brackets, hashes": "__name__ __user_name__ [[name]] #name# ###T01### @user [^1]",
+    "underscores, brackets, hashes": "__name__ __user_name__ long_name utf8_max_size long_name2 [[name]] #name# ###T01### @user [^1]",
     "escapes": r"\n \t \r \r\n \n\n \" \' \u00e4",
     "tags": "<0> </0> <1/> <b> </strong> <br/> <x:y/> <Name> <a-b> <ph.1>",
     "templates": "{%if%} <%=x%> <?x?>",
@@ -127,6 +127,7 @@ C:\temp\new.txt
 and/or
 ____ (Name)
 a_b_c
+Sa_ve as, fo_r all, New_York, customer_ID, my_longName, name_
 [siehe oben]
 [sic], [1], [2, 3]
 a[i] = b[j]
@@ -209,9 +210,7 @@ def test_syntax_is_what_words_are_in(text):
     assert [one.raw for one in parts if isinstance(one, Atom)] == SYNTAX[text]
 
 
-HOSTILE = (
-    "{ } {{ {% <% < </ <a [ ![ ]( ](< ][ [[ [^ (( ` % %% %a %( %1$ %- %1. $ $( $a. $1 @ @: a@b. : :a __ __a_ # ##a"
-)
+HOSTILE = "{ } {{ {% <% < </ <a [ ![ ]( ](< ][ [[ [^ (( abc_ abc_def ` % %% %a %( %1$ %- %1. $ $( $a. $1 @ @: a@b. : :a __ __a_ # ##a"
 HOSTILE += r" \ \n C:\ \\ {a, {a,plural, {a,plural,one{ }a {a,date, http:// https://a( www. <https://"
 
 
