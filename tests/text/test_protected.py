@@ -36,7 +36,8 @@ SPANS = {
     "percent signs": "%name% %APPDATA% %user.name% %ProgramFiles(x86)% %%name%% %1% %1",
     "shell": "$name $HOME $user.name $user->name $NAME$ $(name) $t(key) $1",
     "colons": ":name :user_name :smile: @:key @:message.hello @.lower:key @:(key)",
-    "underscores, brackets, hashes": "__name__ __user_name__ long_name utf8_max_size long_name2 [[name]] #name# ###T01### @user [^1]",
+    "underscores, brackets, hashes": "__name__ __user_name__ [[name]] #name# ###T01### @user [^1]",
+    "names": "long_name utf8_max_size long_name2",
     "escapes": r"\n \t \r \r\n \n\n \" \' \u00e4",
     "tags": "<0> </0> <1/> <b> </strong> <br/> <x:y/> <Name> <a-b> <ph.1>",
     "templates": "{%if%} <%=x%> <?x?>",
@@ -79,7 +80,11 @@ def test_protected(span, around):
 
 @pytest.mark.parametrize(
     "span",
-    [span for kind in ("braces", "C", "shell", "underscores, brackets, hashes") for span in SPANS[kind].split(" ")],
+    [
+        span
+        for kind in ("braces", "C", "shell", "names", "underscores, brackets, hashes")
+        for span in SPANS[kind].split(" ")
+    ],
 )
 def test_korean_before_and_after_it(span):
     assert spans(f"문서{span}을") == [span]
@@ -210,8 +215,10 @@ def test_syntax_is_what_words_are_in(text):
     assert [one.raw for one in parts if isinstance(one, Atom)] == SYNTAX[text]
 
 
-HOSTILE = "{ } {{ {% <% < </ <a [ ![ ]( ](< ][ [[ [^ (( abc_ abc_def ` % %% %a %( %1$ %- %1. $ $( $a. $1 @ @: a@b. : :a __ __a_ # ##a"
-HOSTILE += r" \ \n C:\ \\ {a, {a,plural, {a,plural,one{ }a {a,date, http:// https://a( www. <https://"
+HOSTILE = (
+    "{ } {{ {% <% < </ <a [ ![ ]( ](< ][ [[ [^ (( ` % %% %a %( %1$ %- %1. $ $( $a. $1 @ @: a@b. : :a __ __a_ # ##a"
+)
+HOSTILE += r" abc_ abc_def \ \n C:\ \\ {a, {a,plural, {a,plural,one{ }a {a,date, http:// https://a( www. <https://"
 
 
 @pytest.mark.parametrize("opening", [*HOSTILE.split(" "), '<a b="', "](a '"])
