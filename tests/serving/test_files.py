@@ -96,7 +96,8 @@ def test_a_request_without_one_file(serve):
     no_file = "file: must be one file of a multipart form"
     assert server.post("/translate_file", json={**fields, "file": "text"}).json() == {"error": no_file}
     assert server.post("/translate_file", data={**fields, "file": "text"}).json() == {"error": no_file}
-    assert "file: " in server.post("/translate_file", files={"source": (None, "de"), "target": (None, "en")}).json()["error"]
+    without = {name: (None, code) for name, code in fields.items()}
+    assert "file: " in server.post("/translate_file", files=without).json()["error"]
     two = [("file", ("a.txt", b"a")), ("file", ("b.txt", b"b"))]
     assert server.post("/translate_file", data=fields, files=two).status_code == 400
     assert server.post("/translate", data=fields, files={"q": ("a.txt", b"a")}).status_code == 400

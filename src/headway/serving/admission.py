@@ -61,7 +61,7 @@ class Places:
         return self._taken.total()
 
     def lack(self, client: str) -> Literal["all", "share"] | None:
-        """What a client lacks for another place: any that is free, or one of its share."""
+        """`all` if no place is free, `share` if none is left of the client's share; None if it may take one."""
         free = self._most - self.taken
         if free > 0:
             return "share" if self._taken[client] >= min(self._share, free) else None

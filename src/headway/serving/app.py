@@ -30,7 +30,7 @@ from headway.serving.guard import Guard, Watch
 from headway.serving.looking_inside import links_of, record
 from headway.serving.pairs import AskedText, LanguagePair, Pairs
 from headway.serving.requests import Fields, fields
-from headway.serving.service import AUTO, Progress, Service
+from headway.serving.service import AUTO, SentenceProgress, Service
 from headway.serving.settings import Settings
 from headway.text.detection import Detected
 
@@ -111,7 +111,7 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
 def _add_files(app: FastAPI, service: Service, clients: Clients) -> None:
     """Adds the routes that translate files and give them back."""
     described, example = _description(service.pairs)
-    kept, under_way = KeptFiles(), WeakValueDictionary[str, Progress]()
+    kept, under_way = KeptFiles(), WeakValueDictionary[str, SentenceProgress]()
 
     @app.post("/translate_file", response_model=schemas.FileAnswer, **described(schemas.FileRequest, example))
     async def translate_file(request: Request) -> Response:
@@ -119,7 +119,7 @@ def _add_files(app: FastAPI, service: Service, clients: Clients) -> None:
         async with admitted(request, schemas.FileRequest, clients) as (wanted, client):
             if service.batcher.is_full:
                 raise QueueFullError
-            progress = under_way[request.state.request_id] = Progress()
+            progress = under_way[request.state.request_id] = SentenceProgress()
             made = await translated_file(service, wanted, client.name, partial(clients.charge, client), progress)
         token = kept.keep(made, client.name)
         answer: dict[str, Any] = {"translatedFileUrl": f"{request.base_url}download_file/{token}.{quote(made.name)}"}
@@ -127,7 +127,7 @@ def _add_files(app: FastAPI, service: Service, clients: Clients) -> None:
 
     @app.get("/progress/{request_id}", include_in_schema=False)
     async def progress_of(request_id: str) -> Response:
-        return JSONResponse(vars(under_way.get(request_id) or Progress()))
+        return JSONResponse(vars(under_way.get(request_id) or SentenceProgress()))
 
     @app.get("/download_file/{name}", include_in_schema=False)
     async def download_file(name: str) -> Response:

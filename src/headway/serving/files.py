@@ -16,7 +16,7 @@ from headway.errors import UserError
 from headway.serving import units
 from headway.serving.pairs import AskedText
 from headway.serving.schemas import FileRequest, TranslateRequest, UploadedFile
-from headway.serving.service import AUTO, Progress, Service
+from headway.serving.service import AUTO, SentenceProgress, Service
 from headway.serving.settings import Settings
 
 TEXT = "txt"
@@ -74,7 +74,7 @@ class KeptFiles:
 
 
 async def translated_file(
-    service: Service, wanted: FileRequest, client: str, charge: Callable[[int], None], progress: Progress
+    service: Service, wanted: FileRequest, client: str, charge: Callable[[int], None], progress: SentenceProgress
 ) -> NamedFile:
     """The translation of a file. charge: takes the units of the request. Raises UserError, HTTPException."""
     settings, file = service.settings, wanted.file

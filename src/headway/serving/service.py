@@ -68,7 +68,7 @@ class Search:
 
 
 @dataclass(eq=False)
-class Progress:
+class SentenceProgress:
     """The number of sentences of a request that are translated, and of those that were found so far."""
 
     done: int = 0
@@ -186,12 +186,12 @@ class Service:
         wanted: TranslateRequest,
         texts: Sequence[AskedText],
         client: str,
-        progress: Progress | None = None,
+        progress: SentenceProgress | None = None,
     ) -> list[NBest[str]]:
         """The translation and alternatives of each text, or the text itself without a pair. Raises QueueFullError, and
         UserError for too many sentences, or if a model can't follow the glossary, or has no calibration for
         `confidence`."""
-        glossary, n_best, progress = wanted.terms(), 1 + wanted.alternatives, progress or Progress()
+        glossary, n_best, progress = wanted.terms(), 1 + wanted.alternatives, progress or SentenceProgress()
         beams = {one.pair.translator: one.pair.beam_size(wanted) for one in texts if one.pair is not None}
         for translator in beams:
             if glossary is not None:
@@ -279,7 +279,12 @@ class Service:
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _ask(
-        self, sentences: Sequence[tuple[Search, str]], client: str, progress: Progress, *, admitted: bool = False
+        self,
+        sentences: Sequence[tuple[Search, str]],
+        client: str,
+        progress: SentenceProgress,
+        *,
+        admitted: bool = False,
     ) -> list[NBest[str]]:
         """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. No
         answer with a glossary is cached, because each request has its own; with keys each key has its own cache, so
