@@ -23,8 +23,8 @@ from headway.storage.steps import step_of
 from headway.text.tokenizer import fingerprint
 
 if TYPE_CHECKING:
-    from headway.insight import WordOrder
     from headway.insight.analyses.head_importance import HeadImportance
+    from headway.insight.order import WordOrder
     from headway.storage import StoredModel
 
 FORMAT, FORMAT_VERSION = "headway-web", 1
