@@ -1,8 +1,6 @@
 """A watched training: one validation pair at ten moments of a run, from step 0 to the last, for the page's slider
 (docs/record.md)."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any
