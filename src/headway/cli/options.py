@@ -107,7 +107,7 @@ def check_output(path: Path | None) -> None:
     if path is None:
         return
     if str(path) == "-":
-        raise UserError("--output -: results go to standard output where --output is left out")
+        raise UserError("--output -: leave --output out, and results go to standard output")
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give the name of a file")
     if not path.parent.is_dir():
@@ -180,7 +180,7 @@ Document = Annotated[
     str | None,
     Option(
         metavar="N|NAME",
-        help="Keep documents whole; this column or field names them, such as original (.xliff), reference (.po).",
+        help="Keep documents whole. The column or field with their names, such as original (.xliff), reference (.po).",
     ),
 ]
 

@@ -29,16 +29,18 @@ def plan(
     pairs: Annotated[float | None, _amount("Pairs in the corpus, such as 4.5e6.", 1)] = None,
     source_tokens: Annotated[float, _amount("Mean tokens of a source, without the end symbol.", 0.1)] = 30,
     target_tokens: Annotated[float, _amount("Mean tokens of a target, without the end symbol.", 0.1)] = 30,
-    data: Annotated[Path | None, Option(help="Count pairs, tokens and vocabulary in a run or its data.")] = None,
+    data: Annotated[Path | None, Option(help="Run or prepared data that gives pairs, tokens and vocabulary.")] = None,
     devices: Annotated[int, Option(min=1, max=10**7, help="GPUs, or processes on CPU, that work together.")] = 1,
     hardware: Annotated[str | None, Option(help="Each device: cpu, p100, a100, h100, h200 or l4.")] = None,
     peak: Annotated[float | None, _amount("Peak of a device in TFLOP/s. Default: as published.")] = None,
-    efficiency: Annotated[float | None, _amount("Share of the peak. For training 0.3, a guess.", most=1)] = None,
+    efficiency: Annotated[
+        float | None, _amount("Share of the peak that is reached. For training 0.3, a guess.", most=1)
+    ] = None,
     measured: Annotated[float | None, _amount("Measured target tokens/s or sentences/s of a device.")] = None,
     translate: Annotated[float | None, _amount("Plan the translation of this many lines.", 1)] = None,
     serve: Annotated[float | None, _amount("Plan a server for this many sentences per minute.")] = None,
     beam_size: Annotated[int | None, Option(min=1, max=1000, help="Beam size. Default: the recipe's.")] = None,
-    hours: Annotated[float | None, _amount("Translate in this many hours, on the devices it takes.")] = None,
+    hours: Annotated[float | None, _amount("Translate in this many hours; computes the devices it takes.")] = None,
     as_json: JsonOutput = False,
 ) -> None:
     """Calculate time, memory and bandwidth on paper.
@@ -122,9 +124,9 @@ def _refuse_slips(context: typer.Context) -> None:
     ]
     for name, others, reason in conflicts:
         if name in given and (refused := given.keys() & set(others)):
-            raise UserError(f"{given[min(refused)]} is not with {given[name]}, which {reason}")
+            raise UserError(f"{given[min(refused)]} can't be used with {given[name]}, which {reason}")
     if "data" in given and (changes := [one for one in arguments if one.startswith("tokenizer.")]):
-        raise UserError(f"{changes[0]} is not with --data, which has the vocabulary")
+        raise UserError(f"{changes[0]} can't be used with --data, which has the vocabulary")
 
 
 def recipe_of(arguments: list[str]) -> Recipe:
