@@ -1,10 +1,8 @@
 """Translating with CTranslate2: the model is exported once, kept in a cache, and run there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.ctranslate2_cache import exported
@@ -13,10 +11,8 @@ from headway.decoding.options import ABILITIES
 from headway.decoding.phrases import RequiredPhrases
 from headway.decoding.searcher import batches_by_length, ranked, search_batches
 from headway.errors import UserError
+from headway.storage import AnyModel
 from headway.threads import current_threads
-
-if TYPE_CHECKING:
-    from headway.storage import ModelDirectory, StoredModel
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
 SENTENCES_PER_BATCH, ACCELERATOR_SENTENCES = 32, 64
@@ -52,7 +48,7 @@ class CTranslate2Searcher:
 
     takes_phrases = False
 
-    def __init__(self, model: ModelDirectory | StoredModel, device: str, precision: str, threads: int) -> None:
+    def __init__(self, model: AnyModel, device: str, precision: str, threads: int) -> None:
         """device: such as `cpu` or `cuda:1`; precision: one of COMPUTE_TYPES; threads: on CPU. Raises UserError where
         CTranslate2 can't run this model so here."""
         import ctranslate2

@@ -1,9 +1,8 @@
 """Phrases that translations must have, as ids: the terms of a glossary, and marks that stand for protected text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +48,6 @@ class RequiredPhrases:
                 if form and tuple(ids[start:end]) == form and not continues:
                     yield range(start, end)
 
-    def of(self, sources: Sequence[int]) -> RequiredPhrases:
+    def of(self, sources: Sequence[int]) -> Self:
         """The phrases for some of the sources."""
-        return RequiredPhrases([self.phrases[i] for i in sources], self.word_parts)
+        return replace(self, phrases=[self.phrases[i] for i in sources])

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from lxml import etree  # type: ignore[attr-defined]
@@ -58,11 +59,11 @@ class _Paragraph:
         self._usual = next((one for one, _ in found if _canonical(one) == usual), None)
         self.text = MarkedText(_with_formatting(found, usual))
 
-    def write(self, pieces: Sequence[Piece[_Thing]]) -> None:
+    def write(self, translation: str) -> None:
         children = list(self._element)
         made = etree.Element("made")
         opened, properties = [made], [self._usual]
-        for piece in pieces:
+        for piece in self.text.restored(translation):
             if isinstance(piece, str):
                 self._add_words(piece, opened[-1], properties[-1])
             elif piece.place == "break" and not piece.thing.elements:
@@ -150,44 +151,35 @@ def _alone(thing: _Thing) -> Mark[_Thing]:
     return Mark(thing, "break" if local_name(thing.elements[0]) in _BREAKS else "alone")
 
 
-def _with_whole_fields(children: list[etree._Element]) -> Iterator[etree._Element | Mark[_Thing]]:
+def _with_whole_fields(children: list[etree._Element]) -> list[etree._Element | Mark[_Thing]]:
     """The children one by one, but those of a field, such as a page number, as a mark. The text of a link isn't in the
     mark, nor is that of a field of several paragraphs, such as a table of contents."""
-    spans: dict[int, tuple[int, int | None]] = {}  # of each field where it begins, its text begins, and it ends
-    opened: list[int] = []
-    for place, child in enumerate(children):
+    found: list[etree._Element | Mark[_Thing]] = []
+    opened: list[tuple[int, int | None, int]] = []  # the child where a field begins and its text begins, and its place
+    for number, child in enumerate(children):
+        found.append(child)
+        characters = [one for one in child if local_name(one) == "fldChar"] if local_name(child) == "r" else []
         ended = False
-        for one in child if local_name(child) == "r" else ():
-            kind = next(iter(one.attrib.values()), "") if local_name(one) == "fldChar" else ""
+        for kind in (next(iter(one.attrib.values()), "") for one in characters):
             if kind == "begin":
-                opened.append(place)
-                spans[place] = len(children), None
-            elif kind and not opened:
-                spans[place] = place + 1, None
-            elif kind == "separate":
-                spans[opened[-1]] = min(spans[opened[-1]][0], place + 1), None
+                opened.append((number, None, len(found) - 1))
+            elif not opened:
+                found[-1] = Mark(_Thing([child]))
+            elif kind == "separate" and opened[-1][1] is None:
+                start, _, place = opened[-1]
+                opened[-1] = start, number + 1, place
+                del found[place:]
             elif kind == "end":  # of one of two fields that end in the same run, the outer one stays whole
-                spans[opened[-1]] = len(children) if ended else spans[opened[-1]][0], place
-                opened.pop()
+                start, text, place = opened.pop()
+                if text is not None and text <= number and not ended and _is_link(children[start:text]):
+                    thing = _Thing(children[start:text], ends=[child])
+                    found[place:] = [Mark(thing, "begin"), *found[place:-1], Mark(thing, "end")]
+                else:
+                    found[place:] = [Mark(_Thing(children[start : number + 1]))]
                 ended = True
-    links: dict[int, _Thing] = {}
-    place = 0
-    while place < len(children):
-        text, end = spans.get(place, (place, place))
-        if place in links:
-            yield Mark(links[place], "end")
-            place += 1
-        elif text == place:
-            yield children[place]
-            place += 1
-        elif end is not None and text <= end and _is_link(children[place:text]):
-            links[end] = _Thing(children[place:text], ends=[children[end]])
-            yield Mark(links[end], "begin")
-            place = text
-        else:
-            after = text if end is None else end + 1
-            yield Mark(_Thing(children[place:after]))
-            place = after
+    for start, text, place in reversed(opened):
+        found[place:] = [Mark(_Thing(children[start:text])), *(found[place:] if text else [])]
+    return found
 
 
 def _is_link(codes: Sequence[etree._Element]) -> bool:
@@ -243,23 +235,15 @@ class MixedParagraph:
         self._element = element
         self.text = MarkedText(_pieces_of_mixed(element, unformatted))
 
-    def write(self, pieces: Sequence[Piece[_Thing]]) -> None:
+    def write(self, translation: str) -> None:
         self._element[:] = []
         self._element.text = None
-        self._fill(self._element, pieces, list)
+        self.write_into(self._element, translation)
 
-    def write_into(self, element: etree._Element, pieces: Sequence[Piece[_Thing]]) -> None:
-        """Writes the pieces into another element; this one stays."""
-        self._fill(element, pieces, deepcopy)
-
-    def _fill(
-        self,
-        element: etree._Element,
-        pieces: Sequence[Piece[_Thing]],
-        taken: Callable[[list[etree._Element]], list[etree._Element]],
-    ) -> None:
+    def write_into(self, element: etree._Element, translation: str) -> None:
+        """Writes a translation into another element; this one stays, and its elements without words are copied."""
         opened = [element]
-        for piece in pieces:
+        for piece in self.text.restored(translation):
             parent = opened[-1]
             if isinstance(piece, str):
                 last = next(parent.iterchildren(reversed=True), None)  # `len` would count them all
@@ -272,7 +256,8 @@ class MixedParagraph:
             elif piece.place == "begin":
                 opened.append(etree.SubElement(parent, *_name_of(piece.thing.elements[0])))
             else:
-                [alone] = taken(piece.thing.elements)
+                [alone] = piece.thing.elements
+                alone = alone if element is self._element else deepcopy(alone)
                 alone.tail = None
                 parent.append(alone)
 
@@ -319,13 +304,15 @@ def _open_paragraphs(
         raise UserError("holds no text of such a document")
     paragraphs = list(paragraphs_of(roots.values()))
 
-    def written(translations: Sequence[str]) -> bytes:
-        for paragraph, translation in zip(paragraphs, translations, strict=True):
-            if translation != paragraph.text.segment.text:
-                paragraph.write(paragraph.text.restored(translation))
-        return rewrite_archive(data, {name: write_xml(root) for name, root in roots.items()})
+    return OpenedFile.of(
+        [(one.text.segment, partial(_rewrite, one)) for one in paragraphs],
+        lambda: rewrite_archive(data, {name: write_xml(root) for name, root in roots.items()}),
+    )
 
-    return OpenedFile([one.text.segment for one in paragraphs], written)
+
+def _rewrite(paragraph: _Paragraph | MixedParagraph, translation: str) -> None:
+    if translation != paragraph.text.segment.text:
+        paragraph.write(translation)
 
 
 def _filled(roots: Iterable[etree._Element], *names: str) -> list[etree._Element]:

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.decoding.searcher import batches_by_length
 from headway.storage.model_info import Aligner
-from headway.translator.reading import Floats, Reader, padded
+from headway.translator.reading import Floats, Reader, Tokens, batches_of_pairs
 
 WEIGHTS_AT_ONCE = 1 << 23
 """Attention weights that are computed together, at most, unless one pair has more."""
@@ -22,14 +21,12 @@ CLEARLY = 0.01
 UNSEEN = 0.1
 """Added to each count of a target token or source token, so that pairs seen once have a probability, too."""
 
-Ids = Sequence[Sequence[int]]
-
 MEAN = Aligner()
 """The mean of all layers and heads."""
 
 
 def align(
-    reader: Reader, aligner: Aligner, sources: Ids, targets: Ids, skipped: Sequence[int]
+    reader: Reader, aligner: Aligner, sources: Tokens, targets: Tokens, skipped: Sequence[int]
 ) -> list[list[int | None]]:
     """For each token of each target the number of the source token that it is aligned with; None: with nothing. No
     tokens are aligned by a model without a decoder layer.
@@ -60,7 +57,7 @@ def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[in
     return [place if place < length else None for place in places.tolist()]
 
 
-def choose_aligner(reader: Reader, sources: Ids, targets: Ids) -> Aligner:
+def choose_aligner(reader: Reader, sources: Tokens, targets: Tokens) -> Aligner:
     """The best aligner of these pairs: the one by which a target token and its source token tell most of each other, by
     normalised mutual information. The means of all layers and of the heads of each layer compete with single heads,
     which must be clearly better.
@@ -125,20 +122,12 @@ def _surprise(tokens: NDArray[np.int64], given: NDArray[np.int64] | None = None)
     return float(-np.log(together).mean())
 
 
-def _cross_weights(reader: Reader, sources: Ids, targets: Ids) -> Iterator[tuple[int, Floats]]:
+def _cross_weights(reader: Reader, sources: Tokens, targets: Tokens) -> Iterator[tuple[int, Floats]]:
     """Each pair's number with its attention (layers, heads, step, key), in any order. Step i reads token i - 1 of the
     target and gives token i; the last gives <eos>. The last key is <eos>."""
     config = reader.config
-    if not config.decoder_layers:
-        return
     maps = config.decoder_layers * (config.decoder_num_heads or config.num_heads)
-    batches = batches_by_length(
-        range(len(sources)),
-        lambda i: (len(sources[i]) + 1, len(targets[i]) + 1),
-        lambda count, longest: count * maps * math.prod(longest) <= WEIGHTS_AT_ONCE,
-    )
-    for batch in batches:
-        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
-        target = padded([[config.bos_id, *targets[i]] for i in batch], config.pad_id)
-        for number, weights in zip(batch, reader.cross_attention(source, target), strict=True):
+    batches = batches_of_pairs(config, sources, targets, lambda *lengths: maps * math.prod(lengths), WEIGHTS_AT_ONCE)
+    for batch, source, target in batches if maps else ():
+        for number, weights in zip(batch, reader.cross_attention(source, target[:, :-1]), strict=True):
             yield number, weights[:, :, : len(targets[number]) + 1, : len(sources[number]) + 1]

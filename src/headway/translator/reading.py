@@ -3,12 +3,13 @@ tokens. `TorchReader` computes them with torch, `PlainReader` with numpy alone."
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.decoding.searcher import batches_by_length
 from headway.model.config import ModelConfig
 from headway.plain import Ids, PlainTransformer
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from headway.model import Transformer
 
 Floats = NDArray[np.float32]
+Tokens = Sequence[Sequence[int]]
+"""The ids of several sources or targets, without <eos>."""
 
 
 class Reader(Protocol):
@@ -77,18 +80,14 @@ class TorchReader:
         return [torch.from_numpy(side).to(device) for side in sides]
 
 
-class PlainReader:
+class PlainReader(PlainTransformer):
     """A model's weights by name, in numpy."""
 
-    def __init__(self, config: ModelConfig, weights: Mapping[str, Floats]) -> None:
-        self.config = config
-        self._model = PlainTransformer(config, weights)
-
     def cross_attention(self, source: Ids, target: Ids) -> Floats:
-        return np.stack(self._model.hidden_states(source, target)[1], axis=1)
+        return np.stack(self.hidden_states(source, target)[1], axis=1)
 
     def token_scores(self, source: Ids, target: Ids) -> tuple[Floats, Floats]:
-        logits = self._model.logits(source, target[:, :-1])
+        logits = self.logits(source, target[:, :-1])
         logits -= logits.max(axis=-1, keepdims=True)
         powers = np.exp(logits)  # (batch, target length - 1, vocabulary)
         totals = powers.sum(axis=-1)
@@ -96,10 +95,24 @@ class PlainReader:
         return chosen - np.log(totals), np.log(totals) - np.einsum("btv,btv->bt", powers, logits) / totals
 
 
-def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Ids:
-    """(batch, length): padded at the end to the length of the longest."""
-    length = max(map(len, rows))
-    return np.array([[*row, *[pad_id] * (length - len(row))] for row in rows], dtype=np.int64)
+def batches_of_pairs(
+    config: ModelConfig, sources: Tokens, targets: Tokens, size_of: Callable[[int, int], int], most: int
+) -> Iterator[tuple[list[int], Ids, Ids]]:
+    """Batches of pairs of similar length: their numbers, sources with <eos>, and targets with <bos> and <eos>, padded.
+    size_of: the size of a pair of these lengths; most: that of a batch, unless one pair has more."""
+    batches = batches_by_length(
+        range(len(sources)),
+        lambda i: (len(sources[i]) + 1, len(targets[i]) + 1),
+        lambda count, lengths: count * size_of(*lengths) <= most,
+    )
+
+    def padded(rows: Sequence[Sequence[int]]) -> Ids:
+        length = max(map(len, rows))
+        return np.array([[*row, *[config.pad_id] * (length - len(row))] for row in rows], dtype=np.int64)
+
+    for batch in batches:
+        source = padded([[*sources[i], config.eos_id] for i in batch])
+        yield batch, source, padded([[config.bos_id, *targets[i], config.eos_id] for i in batch])
 
 
 def _with_weights(_: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -1,29 +1,24 @@
 """From texts to `Translation`s: the search for ids, what a translation must have, and its pieces."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headway.decoding import Hypothesis, Phrase, RequiredPhrases, Searcher, SearchOptions
 from headway.devices import EngineName
 from headway.errors import UserError
-from headway.storage import Aligner
+from headway.storage import Aligner, ModelInfo
 from headway.text.protected import joined, may_hold_protected
 from headway.text.tokenizer import Piece
 from headway.threads import current_threads
 from headway.translator.alignments import character_links
 from headway.translator.codec import Codec
+from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
 from headway.translator.required_phrases import ProtectedText
 from headway.translator.translation import Pieces, Translation, with_alternatives
-
-if TYPE_CHECKING:
-    from headway.storage import ModelInfo
-    from headway.translator.engines import Engines
 
 MOST_PHRASES = 2_000
 """Phrases whose ids are kept."""
@@ -164,25 +159,21 @@ class TextSearcher:
     def _found_by(self, searcher: Searcher, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
         """The hypotheses of each source. Sampling and CTranslate2 don't heed phrases."""
 
-        def work(chosen: list[_Sought]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
-            lengths = [(len(one.ids), len(one.prefix)) for one in chosen]
-            caps = [self._codec.length_cap(*each, options.max_length) for each in lengths]
-            return [one.ids for one in chosen], options, caps, [one.prefix for one in chosen]
+        def search(chosen: Sequence[int], required: RequiredPhrases | None = None) -> dict[int, list[Hypothesis]]:
+            some = [sources[i] for i in chosen]
+            caps = [self._codec.length_cap(len(one.ids), len(one.prefix), options.max_length) for one in some]
+            ids, prefixes = [one.ids for one in some], [one.prefix for one in some]
+            return dict(zip(chosen, searcher.search(ids, options, caps, prefixes, required), strict=True))
 
-        has_phrases = any(one.phrases for one in sources)
-        if not has_phrases or options.sample is not None or not searcher.takes_phrases:
-            return searcher.search(*work(sources))
-        required = RequiredPhrases([one.phrases for one in sources], self._codec.word_parts)
-        free = [i for i, one in enumerate(sources) if one.free_first or not one.phrases]
-        found = dict(zip(free, searcher.search(*work([sources[i] for i in free])), strict=True))
-        left = [
-            i
-            for i in range(len(sources))
-            if i not in found or not all(required.found_in(i, one.ids) for one in found[i])
-        ]
-        of_left = searcher.search(*work([sources[i] for i in left]), required.of(left))
-        found.update(zip(left, of_left, strict=True))
-        return [found[i] for i in range(len(sources))]
+        every = range(len(sources))
+        if options.sample is not None or not searcher.takes_phrases or not any(one.phrases for one in sources):
+            found = search(every)
+        else:
+            required = RequiredPhrases([one.phrases for one in sources], self._codec.word_parts)
+            found = search([i for i in every if sources[i].free_first or not sources[i].phrases])
+            left = [i for i in every if i not in found or not all(required.found_in(i, one.ids) for one in found[i])]
+            found |= search(left, required.of(left))
+        return [found[i] for i in every]
 
     def _untranslated(self, text: str, source: list[int] | None) -> Translation:
         """The empty translation of a text that is blank or too long."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headway.decoding import SearchOptions
 from headway.devices import EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
-from headway.storage import Aligner, Calibration, ModelDirectory, ModelInfo, read_model
+from headway.storage import Aligner, AnyModel, Calibration, ModelDirectory, ModelInfo, read_model
 from headway.text.characters import as_text, as_texts
 from headway.text.tokenizer import fingerprint
 from headway.translator.above import Above
@@ -40,11 +40,11 @@ class Translator:
 
     def __init__(
         self,
-        model: ModelDirectory | StoredModel,
+        model: AnyModel,
         *,
         device: str | torch.device = "auto",
         precision: TranslatingPrecision = "auto",
-        ensemble: Sequence[ModelDirectory | StoredModel] = (),
+        ensemble: Sequence[AnyModel] = (),
         engine: EngineName | None = None,
     ) -> None:
         """`engine`: by default torch for a model in memory, `auto` for one on disk. Otherwise as `load`."""
