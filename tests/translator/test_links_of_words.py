@@ -14,7 +14,7 @@ from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Piece
 from headway.text.words import WordTokenizer
 from headway.translator import Translator, aligning
-from headway.translator.alignments import piece_links, to_pharaoh, word_links
+from headway.translator.aligning import piece_links, to_pharaoh, word_links
 from headway.translator.lines import LineOptions, LineTranslator
 from tests.page.test_inspecting import random_translator
 

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from headway.decoding.options import Sampling, SearchOptions
-from headway.decoding.phrases import Phrase, RequiredPhrases
-from headway.decoding.searcher import Hypothesis, Searcher, Stopped
+from headway.decoding.searcher import Hypothesis, Phrase, RequiredPhrases, Searcher, Stopped
 from headway.lazy import lazy_names
 
 if TYPE_CHECKING:

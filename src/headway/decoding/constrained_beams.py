@@ -22,7 +22,7 @@ from torch import Tensor
 
 from headway.decoding.beam import Beams, Continuations
 from headway.decoding.engine import likeliest, read, tensor_on
-from headway.decoding.phrases import Phrase, RequiredPhrases
+from headway.decoding.searcher import Phrase, RequiredPhrases
 
 NONE = -1
 

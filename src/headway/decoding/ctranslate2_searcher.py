@@ -8,8 +8,7 @@ from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import ModelPieces, load_ctranslate2
 from headway.decoding.options import ABILITIES
-from headway.decoding.phrases import RequiredPhrases
-from headway.decoding.searcher import batches_by_length, ranked, search_batches
+from headway.decoding.searcher import RequiredPhrases, batches_by_length, ranked, search_batches
 from headway.errors import UserError
 from headway.storage import AnyModel
 from headway.threads import current_threads

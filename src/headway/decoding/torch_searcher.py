@@ -16,8 +16,7 @@ from headway.decoding.constraints import Constraints
 from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine, padded, tensor_on
 from headway.decoding.greedy_search import greedy, sample
 from headway.decoding.options import Sampling, SearchOptions
-from headway.decoding.phrases import RequiredPhrases
-from headway.decoding.searcher import Hypothesis, search_batches
+from headway.decoding.searcher import Hypothesis, RequiredPhrases, search_batches
 from headway.devices import return_freed_memory
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320

@@ -29,6 +29,12 @@ _WORDS = {"t": "", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
 _BREAKS = frozenset({"br", "cr", "tab", "ptab", "line-break"})
 _AROUND = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "sdt", "span", "a", "g", "mrk", "pc", "hi"})
 """Elements that enclose words."""
+_UNFORMATTED = etree.XPath(
+    "//*[local-name()='style'][*][not(*[local-name()!='text-properties' or * or @*[local-name()!='rsid']])]"
+)
+"""Styles that note an editing session and nothing else."""
+_COMPUTED = etree.XPath("../@*[local-name()='formula' or (local-name()='value-type' and .!='string')]")
+"""What says that a paragraph shows the number, the date or the formula of a cell."""
 
 
 @dataclass(eq=False)
@@ -284,17 +290,6 @@ def _style_name(element: etree._Element) -> str:
     return next((value for name, value in element.items() if etree.QName(name).localname in ("style-name", "name")), "")
 
 
-def _unformatted_styles(root: etree._Element) -> frozenset[str]:
-    """The styles that note an editing session and nothing else."""
-    return frozenset(
-        _style_name(style)
-        for style in root.iter("{*}style")
-        if all(etree.QName(name).localname == "rsid" for part in style for name in part.attrib)
-        and all(local_name(part) == "text-properties" and not len(part) for part in style)
-        and len(style)
-    )
-
-
 def _open_paragraphs(
     data: bytes, parts: str, paragraphs_of: Callable[[Iterable[etree._Element]], Iterable[_Paragraph | MixedParagraph]]
 ) -> OpenedFile:
@@ -318,13 +313,6 @@ def _rewrite(paragraph: _Paragraph | MixedParagraph, translation: str) -> None:
 def _filled(roots: Iterable[etree._Element], *names: str) -> list[etree._Element]:
     """The elements of these names that aren't empty."""
     return [one for root in roots for one in root.iter(*names) if len(one) or one.text]
-
-
-def _is_computed(paragraph: etree._Element) -> bool:
-    """Whether it shows the number, the date or the formula of a cell."""
-    cell = paragraph.getparent()
-    values = {} if cell is None else {etree.QName(name).localname: value for name, value in cell.items()}
-    return "formula" in values or values.get("value-type", "string") != "string"
 
 
 def open_docx(data: bytes, _: Languages) -> OpenedFile:
@@ -358,9 +346,8 @@ def open_odf(data: bytes, _: Languages) -> OpenedFile:
 
     def paragraphs(roots: Iterable[etree._Element]) -> Iterator[MixedParagraph]:
         for root in roots:
-            unformatted = _unformatted_styles(root)
-            yield from (
-                MixedParagraph(one, unformatted) for one in _filled([root], "{*}p", "{*}h") if not _is_computed(one)
-            )
+            unformatted = frozenset(map(_style_name, _UNFORMATTED(root)))
+            found = _filled([root], "{*}p", "{*}h")
+            yield from (MixedParagraph(one, unformatted) for one in found if not _COMPUTED(one))
 
     return _open_paragraphs(data, r"(content|styles)\.xml", paragraphs)

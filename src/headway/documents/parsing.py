@@ -29,7 +29,7 @@ from headway.text.protected import (
     with_runs,
     without_stop,
 )
-from headway.translator.alignments import character_links
+from headway.translator.aligning import character_links
 from headway.translator.placing import Alignment, TagLayout, tag_pairs
 from headway.translator.translation import Translation
 

@@ -12,7 +12,7 @@ from headway.errors import UserError
 from headway.languages import same_language
 from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
-from headway.translator.alignments import Links, to_pharaoh
+from headway.translator.aligning import Links, to_pharaoh
 from headway.translator.glossary import Glossary
 from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM, ProtectedText
 from headway.translator.translation import Stopped, Translation

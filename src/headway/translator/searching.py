@@ -13,7 +13,7 @@ from headway.storage import Aligner, ModelInfo
 from headway.text.protected import joined, may_hold_protected
 from headway.text.tokenizer import Piece
 from headway.threads import current_threads
-from headway.translator.alignments import character_links
+from headway.translator.aligning import align, character_links
 from headway.translator.codec import Codec
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
@@ -227,8 +227,6 @@ class TextSearcher:
 
     def align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
         """For each token of each target the number of its source token. pairs: ids without <eos>."""
-        from headway.translator.aligning import align
-
         check_process(self._engines.name)
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         return align(self._engines.reader, self._info.aligner or Aligner(), sources, targets, skipped)
