@@ -7,7 +7,6 @@ from typing import Any
 from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import ModelPieces, load_ctranslate2
-from headway.decoding.options import ABILITIES
 from headway.decoding.searcher import RequiredPhrases, batches_by_length, ranked, search_batches
 from headway.errors import UserError
 from headway.storage import AnyModel
@@ -87,9 +86,6 @@ class CTranslate2Searcher:
         required: RequiredPhrases | None = None,
     ) -> list[list[Hypothesis]]:
         assert required is None
-        for what, engines, *_ in (ABILITIES[name] for name in options.changed):
-            if "ctranslate2" not in engines:
-                raise UserError(f"engine ctranslate2 has no {what}; use engine torch")
         limits = [cap + 1 for cap in caps]  # with <eos>
         if options.max_length is None:
             limits = [min(-(-limit // LIMIT_STEP) * LIMIT_STEP, self._longest) for limit in limits]

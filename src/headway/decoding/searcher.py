@@ -87,7 +87,7 @@ class Searcher(Protocol):
         prefixes: Sequence[list[int]],
         required: RequiredPhrases | None = None,
     ) -> list[list[Hypothesis]]:
-        """The `n_best` hypotheses of each source, best first. Raises UserError for an option that it doesn't support.
+        """The `n_best` hypotheses of each source, best first, with options that the searcher has (`ABILITIES`).
 
         caps: the maximum number of tokens in each translation; prefixes: the ids that each begins with. required:
         at least one phrase for each source; the beam has a place for each number of phrases, even if `options` make it

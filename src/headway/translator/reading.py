@@ -4,7 +4,7 @@ tokens. `TorchReader` computes them with torch, `PlainReader` with numpy alone."
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,31 +23,16 @@ Tokens = Sequence[Sequence[int]]
 """The ids of several sources or targets, without <eos>."""
 
 
-class Reader(Protocol):
-    """A model that reads sources with their translations: (batch, length), <eos> at the end of a source, <bos> at the
-    beginning of a target, padding at the end of a row."""
-
-    @property
-    def config(self) -> ModelConfig: ...
-
-    def cross_attention(self, source: Ids, target: Ids) -> Floats:
-        """The attention to the source. (batch, layers, heads, target length, source length), with a layer at least"""
-        ...
-
-    def token_scores(self, source: Ids, target: Ids) -> tuple[Floats, Floats]:
-        """The log-probability of each token after the first, and the entropy of what was expected in its place.
-        (batch, target length - 1) each"""
-        ...
-
-
 class TorchReader:
-    """A model of torch, on its device."""
+    """A model of torch, on its device. Reads sources with their translations: (batch, length), <eos> at the end of a
+    source, <bos> at the beginning of a target, padding at the end of a row."""
 
     def __init__(self, model: Transformer) -> None:
         self.config = model.config
         self._model = model
 
     def cross_attention(self, source: Ids, target: Ids) -> Floats:
+        """The attention to the source. (batch, layers, heads, target length, source length), with a layer at least"""
         import torch
 
         from headway.model import DecoderLayer
@@ -63,6 +48,8 @@ class TorchReader:
             return torch.stack(seen, dim=1).float().cpu().numpy()
 
     def token_scores(self, source: Ids, target: Ids) -> tuple[Floats, Floats]:
+        """The log-probability of each token after the first, and the entropy of what was expected in its place.
+        (batch, target length - 1) each"""
         import torch
 
         with torch.inference_mode():
@@ -81,7 +68,7 @@ class TorchReader:
 
 
 class PlainReader(PlainTransformer):
-    """A model's weights by name, in numpy."""
+    """The same in numpy, of a model's weights by name."""
 
     def cross_attention(self, source: Ids, target: Ids) -> Floats:
         return np.stack(self.hidden_states(source, target)[1], axis=1)
@@ -93,6 +80,9 @@ class PlainReader(PlainTransformer):
         totals = powers.sum(axis=-1)
         chosen = np.take_along_axis(logits, target[:, 1:, None], axis=-1)[:, :, 0]
         return chosen - np.log(totals), np.log(totals) - np.einsum("btv,btv->bt", powers, logits) / totals
+
+
+Reader: TypeAlias = TorchReader | PlainReader
 
 
 def batches_of_pairs(

@@ -146,34 +146,30 @@ class TextSearcher:
         return _Sought(ids, prefix, possible, not given.spans, bool(terms))
 
     def _search(self, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
-        """The hypotheses of each source, best first. The engine that finds them doesn't depend on the other sources."""
+        """The hypotheses of each source, best first. The engine that finds them doesn't depend on the other sources.
+        Sampling and CTranslate2 don't heed phrases."""
         usual = self._engines.able(*options.changed)
         found: dict[int, list[Hypothesis]] = {}
-        for has_terms in (False, True):
-            chosen = [i for i, one in enumerate(sources) if one.has_terms == has_terms]
-            if chosen:
-                searcher = self._engines.able("glossary") if has_terms else usual
-                found.update(zip(chosen, self._found_by(searcher, [sources[i] for i in chosen], options), strict=True))
-        return [found[i] for i in range(len(sources))]
 
-    def _found_by(self, searcher: Searcher, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
-        """The hypotheses of each source. Sampling and CTranslate2 don't heed phrases."""
-
-        def search(chosen: Sequence[int], required: RequiredPhrases | None = None) -> dict[int, list[Hypothesis]]:
+        def search(searcher: Searcher, chosen: list[int], required: RequiredPhrases | None = None) -> None:
             some = [sources[i] for i in chosen]
-            caps = [self._codec.length_cap(len(one.ids), len(one.prefix), options.max_length) for one in some]
             ids, prefixes = [one.ids for one in some], [one.prefix for one in some]
-            return dict(zip(chosen, searcher.search(ids, options, caps, prefixes, required), strict=True))
+            caps = [self._codec.length_cap(len(one.ids), len(one.prefix), options.max_length) for one in some]
+            found.update(zip(chosen, searcher.search(ids, options, caps, prefixes, required), strict=True))
 
-        every = range(len(sources))
-        if options.sample is not None or not searcher.takes_phrases or not any(one.phrases for one in sources):
-            found = search(every)
-        else:
+        for has_terms in (False, True):
+            alike = [i for i, one in enumerate(sources) if one.has_terms == has_terms]
+            if not alike:
+                continue
+            searcher = self._engines.able("glossary") if has_terms else usual
+            if options.sample is not None or not searcher.takes_phrases or not any(sources[i].phrases for i in alike):
+                search(searcher, alike)
+                continue
             required = RequiredPhrases([one.phrases for one in sources], self._codec.word_parts)
-            found = search([i for i in every if sources[i].free_first or not sources[i].phrases])
-            left = [i for i in every if i not in found or not all(required.found_in(i, one.ids) for one in found[i])]
-            found |= search(left, required.of(left))
-        return [found[i] for i in every]
+            search(searcher, [i for i in alike if sources[i].free_first or not sources[i].phrases])
+            left = [i for i in alike if i not in found or not all(required.found_in(i, one.ids) for one in found[i])]
+            search(searcher, left, required.of(left))
+        return [found[i] for i in range(len(sources))]
 
     def _untranslated(self, text: str, source: list[int] | None) -> Translation:
         """The empty translation of a text that is blank or too long."""
