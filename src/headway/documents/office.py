@@ -157,35 +157,44 @@ def _alone(thing: _Thing) -> Mark[_Thing]:
     return Mark(thing, "break" if local_name(thing.elements[0]) in _BREAKS else "alone")
 
 
-def _with_whole_fields(children: list[etree._Element]) -> list[etree._Element | Mark[_Thing]]:
+def _with_whole_fields(children: list[etree._Element]) -> Iterator[etree._Element | Mark[_Thing]]:
     """The children one by one, but those of a field, such as a page number, as a mark. The text of a link isn't in the
     mark, nor is that of a field of several paragraphs, such as a table of contents."""
-    found: list[etree._Element | Mark[_Thing]] = []
-    opened: list[tuple[int, int | None, int]] = []  # the child where a field begins and its text begins, and its place
-    for number, child in enumerate(children):
-        found.append(child)
-        characters = [one for one in child if local_name(one) == "fldChar"] if local_name(child) == "r" else []
+    spans: dict[int, tuple[int, int | None]] = {}  # of each field where it begins, its text begins, and it ends
+    opened: list[int] = []
+    for place, child in enumerate(children):
         ended = False
-        for kind in (next(iter(one.attrib.values()), "") for one in characters):
+        for one in child if local_name(child) == "r" else ():
+            kind = next(iter(one.attrib.values()), "") if local_name(one) == "fldChar" else ""
             if kind == "begin":
-                opened.append((number, None, len(found) - 1))
-            elif not opened:
-                found[-1] = Mark(_Thing([child]))
-            elif kind == "separate" and opened[-1][1] is None:
-                start, _, place = opened[-1]
-                opened[-1] = start, number + 1, place
-                del found[place:]
+                opened.append(place)
+                spans[place] = len(children), None
+            elif kind and not opened:
+                spans[place] = place + 1, None
+            elif kind == "separate":
+                spans[opened[-1]] = min(spans[opened[-1]][0], place + 1), None
             elif kind == "end":  # of one of two fields that end in the same run, the outer one stays whole
-                start, text, place = opened.pop()
-                if text is not None and text <= number and not ended and _is_link(children[start:text]):
-                    thing = _Thing(children[start:text], ends=[child])
-                    found[place:] = [Mark(thing, "begin"), *found[place:-1], Mark(thing, "end")]
-                else:
-                    found[place:] = [Mark(_Thing(children[start : number + 1]))]
+                spans[opened[-1]] = len(children) if ended else spans[opened[-1]][0], place
+                opened.pop()
                 ended = True
-    for start, text, place in reversed(opened):
-        found[place:] = [Mark(_Thing(children[start:text])), *(found[place:] if text else [])]
-    return found
+    links: dict[int, _Thing] = {}
+    place = 0
+    while place < len(children):
+        text, end = spans.get(place, (place, place))
+        if place in links:
+            yield Mark(links[place], "end")
+            place += 1
+        elif text == place:
+            yield children[place]
+            place += 1
+        elif end is not None and text <= end and _is_link(children[place:text]):
+            links[end] = _Thing(children[place:text], ends=[children[end]])
+            yield Mark(links[end], "begin")
+            place = text
+        else:
+            after = text if end is None else end + 1
+            yield Mark(_Thing(children[place:after]))
+            place = after
 
 
 def _is_link(codes: Sequence[etree._Element]) -> bool:
