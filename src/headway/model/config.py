@@ -43,9 +43,11 @@ IMPOSSIBLE = -1e4
 
 
 VocabSize = Annotated[int, Field(ge=1, le=2**24)]
+Width = Annotated[int, Field(ge=1, le=2**16)]
 InnerWidth = Annotated[int, Field(ge=1, le=2**20)]
 Heads = Annotated[int, Field(ge=1)]
 Layers = Annotated[int, Field(ge=0, le=256)]
+MaxLength = Annotated[int, Field(ge=1, le=2**20)]
 Dropout = Annotated[float, Field(ge=0, lt=1)]
 ControlId = Annotated[int, Field(ge=0)]
 _CONTROL_IDS = [(name, "target") for name in ("pad_id", "unk_id", "bos_id", "eos_id")]
@@ -66,7 +68,7 @@ class ModelConfig:
     """Number of tokens in the source vocabulary, control symbols included."""
     target_vocab_size: VocabSize
     """Number of tokens in the target vocabulary; equal to the source's if embeddings are shared."""
-    d_model: Annotated[int, Field(ge=1, le=2**16)] = 512
+    d_model: Width = 512
     """Width of every hidden state."""
     num_heads: Heads = 8
     """Number of attention heads; must divide `d_model`."""
@@ -97,7 +99,7 @@ class ModelConfig:
     norm_embeddings: bool = False
     """Whether the sum of embedding and position is normalised before the first layer, as in mBART; the paper's
     isn't."""
-    max_length: Annotated[int, Field(ge=1, le=2**20)] = 1024
+    max_length: MaxLength = 1024
     """Maximum length of a sequence on either side, in tokens, the start or end symbol included."""
     share_embeddings: Sharing = "all"
     """Matrices that are shared (section 3.4): `all` three of source embedding, target embedding and output layer, those
