@@ -34,7 +34,7 @@ _UNFORMATTED = etree.XPath(
 )
 """Styles that note an editing session and nothing else."""
 _COMPUTED = etree.XPath("../@*[local-name()='formula' or (local-name()='value-type' and .!='string')]")
-"""What says that a paragraph shows the number, the date or the formula of a cell."""
+"""The attribute by which a paragraph shows the number, the date or the formula of a cell."""
 
 
 @dataclass(eq=False)
