@@ -18,7 +18,7 @@ from headway.serving.batcher import QueueFullError
 from headway.serving.pairs import LanguagePair
 from headway.serving.settings import LONGEST_INSPECTED
 from headway.threads import use_one_thread
-from headway.translator.alignments import Links
+from headway.translator.aligning import Links
 
 Result = TypeVar("Result")
 

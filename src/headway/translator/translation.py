@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from headway.text.numbers import NumberCheck, check_numbers
 from headway.text.tokenizer import Piece
-from headway.translator.alignments import Links, piece_links, word_links
+from headway.translator.aligning import Links, piece_links, word_links
 
 Stopped = Literal["eos", "max_length", "blank", "too_long", "failed"]
 
@@ -124,6 +124,12 @@ class Translation:
             **({"numbers": self.numbers.to_dict()} if self.numbers else {}),
             "alternatives": [one.to_dict() for one in self.alternatives],
         }
+
+
+def by_numbers(translation: Translation, n_best: int) -> Translation:
+    """The n best of a translation and its alternatives; those with wrong numbers come after the others."""
+    every = sorted((translation, *translation.alternatives), key=lambda one: bool(one.numbers))
+    return replace(every[0], alternatives=[replace(one, alternatives=[]) for one in every[1:n_best]])
 
 
 def with_alternatives(

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 from headway.decoding import SearchOptions
 from headway.devices import EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
-from headway.storage import Aligner, Calibration, ModelDirectory, ModelInfo, read_model
+from headway.storage import Aligner, AnyModel, Calibration, ModelDirectory, ModelInfo, read_model
 from headway.text.characters import as_text, as_texts
 from headway.text.tokenizer import fingerprint
 from headway.translator.above import Above
-from headway.translator.alignments import Links, piece_links, word_links
+from headway.translator.aligning import Links, choose_aligner, piece_links, word_links
 from headway.translator.codec import Codec, Side
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
 from headway.translator.searching import TextSearcher, check_process
-from headway.translator.translation import Translation
+from headway.translator.translation import Translation, by_numbers
 
 if TYPE_CHECKING:
     import torch
@@ -40,11 +40,11 @@ class Translator:
 
     def __init__(
         self,
-        model: ModelDirectory | StoredModel,
+        model: AnyModel,
         *,
         device: str | torch.device = "auto",
         precision: TranslatingPrecision = "auto",
-        ensemble: Sequence[ModelDirectory | StoredModel] = (),
+        ensemble: Sequence[AnyModel] = (),
         engine: EngineName | None = None,
     ) -> None:
         """`engine`: by default torch for a model in memory, `auto` for one on disk. Otherwise as `load`."""
@@ -185,7 +185,12 @@ class Translator:
             self.texts.check_glossary(one, options)
         prefixes = as_text(prefix, "prefix") if isinstance(prefix, str) else as_texts(prefix, "prefix")
         starts = self.codec.prefixes(prefixes, len(texts), options.max_length)
+        n_best, checks_numbers = options.n_best, options.check_numbers
+        if checks_numbers:
+            options = options.model_copy(update={"n_best": options.beam_size})
         translations = self.texts.translate(texts, options, starts, glossaries)
+        if checks_numbers:
+            translations = [by_numbers(one, n_best) for one in translations]
         if calibration is not None:
             from headway.translator.confidence import with_confidence
 
@@ -247,8 +252,6 @@ class Translator:
     def choose_aligner(self, sources: Iterable[str], targets: Iterable[str]) -> Aligner:
         """Chooses the attention that aligns the words of these pairs best, as training does; docs/alignments.md. Raises
         UserError if the model can read none of the pairs."""
-        from headway.translator.aligning import choose_aligner
-
         check_process(self.engine)
         readable = self._readable(self._pairs(as_texts(sources, "source"), as_texts(targets, "target")))
         if not readable:
