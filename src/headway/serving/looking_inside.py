@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 from headway.errors import UserError
-from headway.insight.analyses import LONGEST_ANALYSED
+from headway.insight.analyses.analysis import LONGEST_ANALYSED
 from headway.page import Arrays
 from headway.serving.admission import Places
 from headway.serving.pairs import LanguagePair
 from headway.serving.settings import LONGEST_INSPECTED
 from headway.threads import use_one_thread
-from headway.translator.alignments import Links
+from headway.translator.aligning import Links
 
 Result = TypeVar("Result")
 
