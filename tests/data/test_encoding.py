@@ -10,7 +10,7 @@ import pytest
 
 from headway.data import corpus as corpus_module
 from headway.data.corpus import CorpusFiles, read_chunks
-from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, SeenHashes
+from headway.data.encoding import TOO_LONG, ChunkEncoder, EncodingSettings, PairCounts, SeenHashes
 from headway.data.options import FiltersSection
 from headway.data.processes import encode_chunks
 from headway.errors import UserError
@@ -194,5 +194,5 @@ def test_a_line_without_end_is_counted_and_not_tokenised(tmp_path, monkeypatch):
     [chunk] = read_chunks([CorpusFiles([tmp_path / "a.tsv"], [])])
     encoder = ChunkEncoder(settings())
     counts = encoder.encode(encoder.filtered(chunk)).counts
-    assert (counts.kept, counts.too_long, max(tokenised)) == (1, 2, 3)
+    assert (counts.kept, counts.dropped[TOO_LONG], max(tokenised)) == (1, 2, 3)
     assert "a.tsv:2" in counts.summary()

@@ -144,10 +144,6 @@ class Chunk:
                 raise UserError(f"{self.source_file}, line {number}: {sides}")
             yield number, sides
 
-    def texts(self) -> Iterator[Sides]:
-        """The source and target of each pair. Raises UserError."""
-        return (sides for _, sides in self.numbered_texts())
-
 
 def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
     """The lines of a UTF-8 text file, compressed or not, without their line ends; line number `first` begins at byte
@@ -185,21 +181,8 @@ def decode_lines(stream: IO[bytes], name: str, *, lenient: bool = False, first: 
         yield line.removesuffix("\n").removesuffix("\r")
 
 
-def read_pairs(
-    source_files: Sequence[Path],
-    target_files: Sequence[Path],
-    *,
-    lenient: bool = False,
-    languages: Sides = NO_LANGUAGES,
-) -> Iterator[Pair]:
-    """The pairs of parallel files, in order, blank ones included. Without target files, the sources hold both
-    sides, and their columns or keys may be named after the `languages` of source and target. Raises UserError if they
-    don't match; `lenient` as in `read_lines`."""
-    return CorpusFiles(source_files, target_files, languages).pairs(lenient=lenient)
-
-
 def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool = False) -> Iterator[Chunk]:
-    """The text of all corpora after the first `skip` chunks. Raises UserError; `Chunk.texts` finds faults in a line."""
+    """The text of all corpora after the first `skip` chunks. Raises UserError; `Chunk.pairs` finds faults."""
     size = sum(file.stat().st_size for corpus in corpora for file in corpus.sources if file.is_file())
     read = number = 0
     for place, corpus in enumerate(corpora):

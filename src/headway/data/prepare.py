@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from headway.data.compressed import is_plain, unchanged
 from headway.data.corpus import CorpusFiles, read_chunks, read_lines, same_text
-from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, Texts, total
+from headway.data.encoding import BLANK, TOO_LONG, ChunkEncoder, EncodingSettings, PairCounts, Texts, total
 from headway.data.filters import HeldOut
 from headway.data.options import DataSection, FiltersSection, ParallelFiles, PreparationOptions
 from headway.data.pair_noise import DICTIONARY_PAIRS, dictionary_of
@@ -36,7 +36,7 @@ from headway.data.prepared import (
 )
 from headway.data.processes import LOOK_AROUND_EVERY, encode_chunks
 from headway.data.shards import SIDES, ShardsWriter
-from headway.data.vocabulary import Tokenizers, learn_tokenizers, noisy_texts, sampled_texts
+from headway.data.vocabulary import SAMPLE_PAIRS, Tokenizers, learn_tokenizers, sampled_texts
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
 from headway.storage.changes import first_change
@@ -197,15 +197,12 @@ class _Preparation:
 
     def _tokenizers(self, tokenizers: Tokenizers | None, held_out: Texts) -> Tokenizers:
         """The folder's tokenizers. If it has none yet, writes the given ones or learns them from the training text."""
-
-        def learned() -> tuple[Tokenizers, list[str]]:
-            texts = sampled_texts(self.options, self.train, HeldOut.of(held_out))
-            return learn_tokenizers(self.options, noisy_texts(self.options, texts))
-
         done = self.work / "tokenizers"
         if not done.exists():
             if tokenizers is None:
-                tokenizers, notices = _in_thread(learned, self.look_around)
+                tokenizers, notices = _in_thread(
+                    lambda: learn_tokenizers(self.options, self._sample(held_out, SAMPLE_PAIRS)), self.look_around
+                )
                 for line in notices:
                     self.notice(line)
             for side, tokenizer in zip(SIDES, tokenizers, strict=True):
@@ -235,13 +232,14 @@ class _Preparation:
 
     def _encode_train(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> None:
         data, valid = self.options.data, tuple(dict.fromkeys(valid_texts))
+        needs_dictionary = data.noise is not None and "tags" in data.noise.pairs
         settings = replace(
             self._settings(tokenizers, data.corpora),
             filters=data.filters,
             held_out=tuple(held_out),
             valid=valid,
             noise=data.noise,
-            dictionary=self._dictionary(held_out),
+            dictionary=dictionary_of(self._sample(held_out, DICTIONARY_PAIRS)) if needs_dictionary else {},
         )
         kinds = settings.filters.duplicates
         shards = ShardsWriter(self.folder / "train", settings.dtype, len(self.train), self.work, kinds)
@@ -266,12 +264,8 @@ class _Preparation:
         ]
         write_json(self.folder / REPORT, {"pairs": counts.read, "kept": counts.kept, "corpora": corpora})
 
-    def _dictionary(self, held_out: Texts) -> dict[str, str]:
-        """Words that translate each other, for the noise that needs them."""
-        noise = self.options.data.noise
-        if not noise or "tags" not in noise.pairs:
-            return {}
-        return dictionary_of(sampled_texts(self.options, self.train, HeldOut.of(held_out), DICTIONARY_PAIRS))
+    def _sample(self, held_out: Texts, most: int) -> Texts:
+        return sampled_texts(self.options, self.train, HeldOut.of(held_out), most)
 
     def _write_shards(self, shards: ShardsWriter, settings: EncodingSettings) -> None:
         """Encodes the chunks that aren't written yet. Raises UserError for a corpus without a usable pair."""
@@ -297,9 +291,10 @@ class _Preparation:
 def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], settings: EncodingSettings) -> None:
     for corpus, found in zip(corpora, counts, strict=True):
         if not found.kept:
+            blank, too_long = (found.dropped.get(reason, 0) for reason in (BLANK, TOO_LONG))
             filters = "".join(f", {count} dropped by data.filters.{name}" for name, count in found.by_filters.items())
             raise UserError(
-                f"{corpus.sources[-1]}: holds no usable pair ({found.blank} blank, {found.too_long} longer than "
+                f"{corpus.sources[-1]}: holds no usable pair ({blank} blank, {too_long} longer than "
                 f"model.max_length={settings.max_length} or {settings.max_tokens} tokens on both sides{filters})"
             )
 

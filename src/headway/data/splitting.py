@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, repeat
 from math import ceil
 from pathlib import Path
@@ -54,18 +55,12 @@ NEAR = "like a source that measures"
 
 def compared(text: str) -> str:
     """The letters, marks and digits of a text, without case and width (NFKC), or a text without any of these itself."""
-    return unicodedata.normalize("NFKC", text).casefold().translate(_COMPARED) or text.strip()
+    return "".join(filter(_is_compared, unicodedata.normalize("NFKC", text).casefold())) or text.strip()
 
 
-class _Compared(dict[int, int | None]):
-    """A table for `str.translate` that drops punctuation, symbols, white space and controls."""
-
-    def __missing__(self, code: int) -> int | None:
-        self[code] = None if unicodedata.category(chr(code))[0] in "PSZC" else code
-        return self[code]
-
-
-_COMPARED = _Compared()
+@cache
+def _is_compared(char: str) -> bool:
+    return unicodedata.category(char)[0] in "LMN"
 
 
 def shingles(key: str) -> frozenset[str]:
@@ -181,7 +176,7 @@ class Splitter:
                     reason = f"names no {layout.field}" if is_memory(chunk.source_file) else fault.fault
                     raise UserError(f"{chunk.source_file}, line {numbers[fault.number - 1]}: {reason}")
                 documents = [line.text.strip() for line in lines]
-            for pair, document in zip(chunk.texts(), documents, strict=False):
+            for (_, pair), document in zip(chunk.numbered_texts(), documents, strict=False):
                 key = compared(pair[0])
                 yield _KeyedPair(pair, key, hash_of(f"document\n{document}" if document else key))
 

@@ -24,7 +24,7 @@ Tokenizers = tuple[Tokenizer, Tokenizer]
 
 
 def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokenizers, list[str]]:
-    """The tokenizers learned from these texts, and lines to show about them. Raises UserError."""
+    """The tokenizers learned from these texts, with noise as in training, and lines to show. Raises UserError."""
     tokenizer, data = options.tokenizer, options.data
     if not texts:
         most = CHARACTERS_PER_PIECE * options.max_length
@@ -32,7 +32,8 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
             f"{data.corpora[0].source[0]}: holds no pair with text on both sides, of at most {most:,} "
             f"characters{', that data.filters leaves' if data.filters != FiltersSection() else ''}"
         )
-
+    if data.noise:  # so that capitals, for instance, get tokens of their own
+        texts = [data.noise.applied_to_pair(pair, 0, {}, ()) for pair in texts]
     learned: list[Tokenizer] = []
     for sides in ((0, 1),) if tokenizer.joint else ((0,), (1,)):
         lines = [pair[side] for pair in texts for side in sides]
@@ -63,12 +64,6 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
     return (learned[0], learned[-1]), notices
 
 
-def noisy_texts(options: PreparationOptions, texts: Texts) -> Texts:
-    """The texts with the noise of the training text, so that capitals, for instance, get tokens of their own."""
-    noise = options.data.noise
-    return [noise.applied_to_pair(pair, 0, {}, ()) for pair in texts] if noise else texts
-
-
 def sampled_texts(
     options: PreparationOptions, corpora: Sequence[CorpusFiles], held_out: HeldOut, most: int = SAMPLE_PAIRS
 ) -> Texts:
@@ -94,8 +89,8 @@ def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Sid
         numbers, start = drawn[chunk.corpus], before[chunk.corpus]
         end = before[chunk.corpus] = start + chunk.lines
         if of_chunk := numbers[bisect_left(numbers, start) : bisect_left(numbers, end)]:
-            texts = list(chunk.texts())
-            yield from ((chunk.corpus, texts[number - start]) for number in of_chunk)
+            pairs = list(chunk.numbered_texts())
+            yield from ((chunk.corpus, pairs[number - start][1]) for number in of_chunk)
 
 
 def quotas(sizes: Sequence[int], most: int) -> list[int]:
