@@ -136,18 +136,18 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
             return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}}
         shutil.rmtree(run / TEXT, ignore_errors=True)
         valid = _corpus(request.valid_source, request.valid_target, languages, request.columns)
-        written = write_columns({"train": corpus, "valid": valid}, run / TEXT, languages)
-        return {name: {"source": [str(one)], "target": [str(other)]} for name, (one, other) in written.items()}
+        return _files_of(write_columns({"train": corpus, "valid": valid}, run / TEXT, languages))
     split = split_corpus(corpus, run / TEXT, languages, document=request.document, tell=tell)
     tell(split.summary())
-    parts = (("train", split.train), ("valid", split.valid), ("held_out", split.test))
-    files = {
-        name: {"source": list(map(str, part.sources)), "target": list(map(str, part.targets))}
-        for name, part in parts
-        if part is not None
-    }
+    files = _files_of({"held_out" if part == "test" else part: corpus for part, corpus in split.parts.items()})
     filters = {**FILTERS, "copies": read_code(source).language != read_code(target).language}
     return {**files, "filters": filters, "source_language": source, "target_language": target}
+
+
+def _files_of(corpora: dict[str, CorpusFiles]) -> dict[str, Any]:
+    return {
+        key: {"source": [*map(str, one.sources)], "target": [*map(str, one.targets)]} for key, one in corpora.items()
+    }
 
 
 def _corpus(sources: list[str], targets: list[str], languages: Sides, columns: tuple[int, int] | None) -> CorpusFiles:
