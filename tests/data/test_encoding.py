@@ -52,11 +52,11 @@ def first_of_sets(kinds):
     return first_of
 
 
-def encoded(corpus, processes, wanted, look_around=lambda: None):
+def encoded(corpus, processes, wanted, first_of=None):
     """Ids of all pairs, and what became of the others."""
     kinds = len(wanted.filters.duplicates)
     found, counts = [], PairCounts()
-    parts = encode_chunks(read_chunks([corpus]), wanted, processes, first_of_sets(kinds), look_around)
+    parts = encode_chunks(read_chunks([corpus]), wanted, processes, first_of or first_of_sets(kinds))
     for part in parts:
         ends = [np.cumsum(lengths)[:-1] for lengths in (part.source_lengths, part.target_lengths)]
         sides = [np.split(ids, end) for ids, end in zip((part.source, part.target), ends, strict=True)]
@@ -132,23 +132,20 @@ def test_a_bad_line_is_the_error_of_several_processes_too(corpus):
     assert len(messages) == 1
 
 
-def test_whoever_looks_around_may_end_it(corpus):
-    times = []
-
-    def look_around():
-        times.append(1)
-        if len(times) == 5:
-            raise InterruptedError
+def test_an_exception_ends_the_processes(corpus):
+    def interrupted(_):
+        raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        encoded(corpus, 2, settings(), look_around)
+        encoded(corpus, 2, settings(), interrupted)
     assert not get_context("spawn").active_children()
 
 
 def test_a_process_that_is_ended_is_told(corpus):
-    def end_all():
+    def end_all(hashes):
         for process in get_context("spawn").active_children():
             process.kill()
+        return np.ones(hashes.shape, dtype=bool)
 
     with pytest.raises(UserError, match="a process that prepares text was ended, perhaps because memory ran out"):
         encoded(corpus, 2, settings(), end_all)

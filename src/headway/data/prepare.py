@@ -34,7 +34,7 @@ from headway.data.prepared import (
     state_of_text,
     write_manifest,
 )
-from headway.data.processes import LOOK_AROUND_EVERY, encode_chunks
+from headway.data.processes import encode_chunks
 from headway.data.shards import SIDES, ShardsWriter
 from headway.data.vocabulary import SAMPLE_PAIRS, Tokenizers, learn_tokenizers, sampled_texts
 from headway.errors import UserError
@@ -44,8 +44,8 @@ from headway.storage.changes import first_change
 Notice = Callable[[str], None]
 Show = Callable[[int, float, float, float], None]
 """Shows progress: pairs so far, pairs per second, the share of the text that is done, minutes left."""
-Synthesize = Callable[[DataSection, Notice, Callable[[], None]], None]
-"""Writes the translations of `data.syntheses` that don't exist yet; calls its last argument often, which may raise."""
+Synthesize = Callable[[DataSection, Notice], None]
+"""Writes the translations of `data.syntheses` that don't exist yet."""
 Result = TypeVar("Result")
 
 
@@ -78,15 +78,14 @@ def prepare_folder(
     *,
     processes: int,
     show: Show | None = None,
-    look_around: Callable[[], None] = lambda: None,
 ) -> None:
-    """Makes the folder, or continues an unfinished one. look_around: called several times a second, and may raise.
-    Raises UserError for a folder that holds something else, or was begun from another recipe or other text."""
+    """Makes the folder, or continues an unfinished one. Raises UserError for a folder that holds something else, or was
+    begun from another recipe or other text."""
     manifest = read_manifest(folder)
     if manifest is None:
         if folder.is_dir() and any(folder.iterdir()) and not (folder / WORK).is_dir():
             raise UserError(f"{folder}: is not empty and holds no prepared data; choose another --output")
-        _Preparation(options, folder, notice, processes, show, look_around).finish(synthesize, tokenizers)
+        _Preparation(options, folder, notice, processes, show).finish(synthesize, tokenizers)
         return
     files = _text_of(options.data)
     text_is_there = files and all(file.exists() for file in files)  # a finished folder doesn't need its text any more
@@ -139,7 +138,6 @@ class _Preparation:
     notice: Notice
     processes: int
     show: Show | None = None
-    look_around: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         data, self.work = self.options.data, self.folder / WORK
@@ -153,7 +151,7 @@ class _Preparation:
         to_translate = [CorpusFiles(tuple(synthesis.given), ()) for synthesis in data.syntheses]
         given = self.train[: len(self.train) - len(to_translate)]
         _check_files([*given, *to_translate, *self.valid, *self.held_out])
-        synthesize(data, self.notice, self.look_around)
+        synthesize(data, self.notice)
         corpora = [*self.train, *self.valid, *self.held_out]
         text = self._begin(_all_files(corpora))
         with unchanged(_all_files(corpora)):
@@ -201,7 +199,7 @@ class _Preparation:
         if not done.exists():
             if tokenizers is None:
                 tokenizers, notices = _in_thread(
-                    lambda: learn_tokenizers(self.options, self._sample(held_out, SAMPLE_PAIRS)), self.look_around
+                    lambda: learn_tokenizers(self.options, self._sample(held_out, SAMPLE_PAIRS))
                 )
                 for line in notices:
                     self.notice(line)
@@ -275,7 +273,7 @@ class _Preparation:
             self.notice(f"going on after {pairs_before:,} pairs")
         began = time.monotonic()
         chunks = read_chunks(self.train, skip=written.chunks)
-        with closing(encode_chunks(chunks, settings, self.processes, shards.first_of, self.look_around)) as encoded:
+        with closing(encode_chunks(chunks, settings, self.processes, shards.first_of)) as encoded:
             for chunk in encoded:
                 _check_usable(self.train[: chunk.corpus], written.counts[: chunk.corpus], settings)
                 shards.add(chunk)
@@ -318,13 +316,12 @@ def _has_lines(file: Path) -> bool:
         return next(lines, None) is not None
 
 
-def _in_thread(work: Callable[[], Result], look_around: Callable[[], None]) -> Result:
+def _in_thread(work: Callable[[], Result]) -> Result:
     """Does the work in a thread and returns its result, so that signals are noticed meanwhile: sentencepiece may be
-    busy for minutes. If `look_around` raises, the thread runs on until the process ends."""
+    busy for minutes. If a signal raises, the thread runs on until the process ends."""
     pool = ThreadPool(1)
     result = pool.apply_async(work)
     pool.close()
     while not result.ready():
-        result.wait(LOOK_AROUND_EVERY)
-        look_around()
+        result.wait(0.2)  # on Windows a wait without an end notices no signal
     return result.get()
