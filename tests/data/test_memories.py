@@ -16,7 +16,7 @@ from translate.tools.pocompile import POCompile
 from typer.testing import CliRunner
 
 from headway.cli import app
-from headway.data.corpus import CorpusFiles, read_chunks
+from headway.data.corpus import CorpusFiles, read_chunks, read_pairs
 from headway.data.lines import Layout
 from headway.data.splitting import split_corpus
 from headway.errors import UserError
@@ -130,7 +130,7 @@ def files(tmp_path_factory):
 
 
 def pairs_of(path, languages=("", "")):
-    found = list(CorpusFiles([path], [], languages).pairs())
+    found = list(read_pairs([path], [], languages=languages))
     in_chunks = [pair for chunk in read_chunks([CorpusFiles((path,), (), languages)]) for pair in chunk.pairs()]
     assert in_chunks == found
     return [(pair.source, pair.target, pair.line) for pair in found]

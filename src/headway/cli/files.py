@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 import typer
 
 from headway.data.compressed import is_plain, open_bytes
-from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, read_lines
+from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, read_lines, read_pairs
 from headway.data.lines import Layout, Line, chunks, span_of_shard, with_pauses
 from headway.data.two_sided import NO_LANGUAGES, Sides
 from headway.documents.kinds import MOST_BYTES
@@ -175,17 +175,16 @@ def parallel_pairs(
     lenient: bool = False,
     languages: Sides = NO_LANGUAGES,
 ) -> Iterator[Pair]:
-    """The pairs of parallel files, after notices of their layout. model: its languages tell the sides."""
+    """The pairs of `read_pairs`, after notices of their layout. model: its languages tell the sides."""
     from headway.storage.model_directory import model_info
 
     targets = [file for file in target if file is not None]
     if model is not None and any(map(is_two_sided, source)):
         info = model_info(model)
         languages = info["source_language"], target_language or info["target_language"]
-    corpus = CorpusFiles(source, targets, languages)
-    for notice in corpus.notices():
+    for notice in CorpusFiles(source, targets, languages).notices():
         tell(f"headway: notice: {notice}")
-    return corpus.pairs(lenient=lenient)
+    return read_pairs(source, targets, lenient=lenient, languages=languages)
 
 
 def write_bytes(data: bytes, output: Path | None) -> None:

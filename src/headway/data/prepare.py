@@ -87,11 +87,7 @@ def prepare_folder(
             raise UserError(f"{folder}: is not empty and holds no prepared data; choose another --output")
         _Preparation(options, folder, notice, processes, show).finish(synthesize, tokenizers)
         return
-    files = _text_of(options.data)
-    text_is_there = files and all(file.exists() for file in files)  # a finished folder doesn't need its text any more
-    _refuse_changes(
-        folder, manifest["made_from"], made_from(options), manifest["text"], files if text_is_there else None
-    )
+    _refuse_changes(folder, manifest["made_from"], made_from(options), manifest["text"], _text_of(options.data))
     refuse_damage(folder, manifest)
     shutil.rmtree(folder / WORK, ignore_errors=True)
     notice(f"{folder}: is prepared already")
@@ -108,12 +104,13 @@ def tell_changes(data: DataSection, folder: Path, notice: Notice) -> None:
 
 
 def _refuse_changes(
-    folder: Path, before: dict[str, Any], now: dict[str, Any], text: list[list[Any]], files: Sequence[Path] | None
+    folder: Path, before: dict[str, Any], now: dict[str, Any], text: list[list[Any]], files: Sequence[Path]
 ) -> None:
-    """Raises UserError if the recipe (`made_from`) or the text differs from that before. text: its `state_of_text`."""
+    """Raises UserError if the recipe (`made_from`) or the text, as far as it is still there, differs from that before.
+    text: its `state_of_text`."""
     if changed := first_change(before, now):
         raise UserError(f"{folder}: was begun with another recipe: {changed}; choose another --output, or delete it")
-    for change in changes_of_text(folder, text, files) if files is not None else ():
+    for change in changes_of_text(folder, text, files) if files else ():
         raise UserError(f"{change}; put the text back as it was, choose another --output, or delete {folder}")
 
 
