@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.data.corpus import Chunk
-from headway.data.filters import HeldOut, Test, filter_tests
+from headway.data.filters import Test, filter_tests
 from headway.data.noise import VERSIONS
 from headway.data.pair_noise import sentences_of
 from headway.text.characters import is_blank, is_too_long
@@ -148,9 +148,8 @@ class ChunkEncoder:
     def __init__(self, settings: EncodingSettings) -> None:
         self._settings = settings
         self._source, self._target = settings.tokenizers
-        held_out = HeldOut.of(settings.held_out)
         languages = dict.fromkeys(pair for _, pair in settings.corpora)
-        tests = {pair: filter_tests(settings.filters, pair, held_out) for pair in languages}
+        tests = {pair: filter_tests(settings.filters, pair, settings.held_out) for pair in languages}
         self._corpora = [(f"{language_tag(tag)} " if tag else "", tests[pair]) for tag, pair in settings.corpora]
         """For each corpus the beginning of its sources, and its filters."""
         self._valid = {pair: place for place, pair in enumerate(settings.valid)}

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +18,6 @@ from typing import Any, TypeVar
 from headway.data.compressed import is_plain, unchanged
 from headway.data.corpus import CorpusFiles, read_chunks, read_lines, same_text
 from headway.data.encoding import BLANK, TOO_LONG, ChunkEncoder, EncodingSettings, PairCounts, Texts, total
-from headway.data.filters import HeldOut
 from headway.data.options import DataSection, FiltersSection, ParallelFiles, PreparationOptions
 from headway.data.pair_noise import DICTIONARY_PAIRS, dictionary_of
 from headway.data.prepared import (
@@ -36,7 +36,7 @@ from headway.data.prepared import (
 )
 from headway.data.processes import encode_chunks
 from headway.data.shards import SIDES, ShardsWriter
-from headway.data.vocabulary import SAMPLE_PAIRS, Tokenizers, learn_tokenizers, sampled_texts
+from headway.data.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
 from headway.storage.changes import first_change
@@ -195,9 +195,8 @@ class _Preparation:
         done = self.work / "tokenizers"
         if not done.exists():
             if tokenizers is None:
-                tokenizers, notices = _in_thread(
-                    lambda: learn_tokenizers(self.options, self._sample(held_out, SAMPLE_PAIRS))
-                )
+                sampled = partial(sampled_texts, self.options, self.train, held_out)
+                tokenizers, notices = _in_thread(lambda: learn_tokenizers(self.options, sampled()))
                 for line in notices:
                     self.notice(line)
             for side, tokenizer in zip(SIDES, tokenizers, strict=True):
@@ -227,14 +226,16 @@ class _Preparation:
 
     def _encode_train(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> None:
         data, valid = self.options.data, tuple(dict.fromkeys(valid_texts))
-        needs_dictionary = data.noise is not None and "tags" in data.noise.pairs
+        dictionary = {}
+        if data.noise and "tags" in data.noise.pairs:
+            dictionary = dictionary_of(sampled_texts(self.options, self.train, held_out, DICTIONARY_PAIRS))
         settings = replace(
             self._settings(tokenizers, data.corpora),
             filters=data.filters,
             held_out=tuple(held_out),
             valid=valid,
             noise=data.noise,
-            dictionary=dictionary_of(self._sample(held_out, DICTIONARY_PAIRS)) if needs_dictionary else {},
+            dictionary=dictionary,
         )
         kinds = settings.filters.duplicates
         shards = ShardsWriter(self.folder / "train", settings.dtype, len(self.train), self.work, kinds)
@@ -258,9 +259,6 @@ class _Preparation:
             for corpus, one in zip(self.train, written.counts, strict=True)
         ]
         write_json(self.folder / REPORT, {"pairs": counts.read, "kept": counts.kept, "corpora": corpora})
-
-    def _sample(self, held_out: Texts, most: int) -> Texts:
-        return sampled_texts(self.options, self.train, HeldOut.of(held_out), most)
 
     def _write_shards(self, shards: ShardsWriter, settings: EncodingSettings) -> None:
         """Encodes the chunks that aren't written yet. Raises UserError for a corpus without a usable pair."""
@@ -297,20 +295,17 @@ def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], 
 def _check_files(corpora: Sequence[CorpusFiles]) -> None:
     """Raises UserError for a file that can't be opened, before hours are spent on the others."""
     for corpus in corpora:
-        for files in (corpus.sources, corpus.targets):
-            found = [_has_lines(file) for file in files]  # opens every file
-            if found and not any(found):
+        for files in filter(None, (corpus.sources, corpus.targets)):
+            if pipes := [file for file in files if not is_plain(file)]:
+                raise UserError(
+                    f"{pipes[0]}: is a pipe or device, but training reads its text several times; give a file"
+                )
+            firsts = [next(read_lines(file), None) for file in files]  # opens every file
+            if firsts.count(None) == len(files):
                 if corpus.targets:
                     for _ in corpus.pairs():
                         pass  # if the other side has lines, this error names both counts
                 raise UserError(f"{files[0]}: is empty; give a file with one sentence per line")
-
-
-def _has_lines(file: Path) -> bool:
-    if not is_plain(file):
-        raise UserError(f"{file}: is a pipe or device, but training reads its text several times; give a file")
-    with closing(read_lines(file)) as lines:
-        return next(lines, None) is not None
 
 
 def _in_thread(work: Callable[[], Result]) -> Result:

@@ -216,13 +216,8 @@ def _form_of_objects(head: Sequence[str], file: Path, languages: Sides) -> Form:
         raise UserError(f"{file}: has {names} in `translation`, of which source and target can't be told by languages")
     sides = keys[places[0]], keys[places[1]]
     notices = (f"`{sides[0]}` is the source and `{sides[1]}` the target",)
-    return Form(
-        False,
-        keys=sides,
-        nested=nested is not None,
-        languages=(_language(sides[0]), _language(sides[1])),
-        notices=notices,
-    )
+    named = _language(sides[0]), _language(sides[1])
+    return Form(False, keys=sides, nested=nested is not None, languages=named, notices=notices)
 
 
 def _nested(document: Any) -> tuple[tuple[str, Any], ...] | None:

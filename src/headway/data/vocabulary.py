@@ -6,7 +6,7 @@ from random import Random
 
 from headway.data.corpus import CorpusFiles, read_chunks
 from headway.data.encoding import Texts, rejection_reason
-from headway.data.filters import HeldOut, filter_tests
+from headway.data.filters import filter_tests
 from headway.data.options import FiltersSection, PreparationOptions
 from headway.data.two_sided import Sides
 from headway.errors import UserError
@@ -65,7 +65,7 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
 
 
 def sampled_texts(
-    options: PreparationOptions, corpora: Sequence[CorpusFiles], held_out: HeldOut, most: int = SAMPLE_PAIRS
+    options: PreparationOptions, corpora: Sequence[CorpusFiles], held_out: Texts, most: int = SAMPLE_PAIRS
 ) -> Texts:
     """A sample of up to `most` training pairs in the order of the text, without those that are blank or far too long or
     that a filter drops. The filter of duplicates isn't applied. Raises UserError."""

@@ -59,15 +59,15 @@ class Tokenizer(Protocol):
 
     def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
         """`encode` for each text; faster for many texts."""
-        return [self.encode(text, tagged=tagged) for text in texts]
+        ...
 
     def split_tag(self, text: str) -> tuple[str, str]:
         """The tag at the beginning of a source, empty if there is none, and the rest of the text."""
-        return "", text
+        ...
 
     def opening(self, text: str) -> list[int]:
         """The ids that a translation of this source begins with: with `many_sources` the token of its language."""
-        return []
+        ...
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the ids, without control ids."""

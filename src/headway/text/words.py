@@ -11,12 +11,12 @@ from itertools import accumulate
 
 from headway.errors import UserError
 from headway.text.characters import is_blank, visible
-from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_ID, Piece, Tokenizer, TokenizerKind
+from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_ID, Piece, TokenizerKind
 
 _WORD = re.compile(r"\S+")
 
 
-class WordTokenizer(Tokenizer):
+class WordTokenizer:
     """Splits text at white space into words in NFC; a word that isn't in the vocabulary is <unk>."""
 
     suffix = ".vocab.json"
@@ -35,6 +35,15 @@ class WordTokenizer(Tokenizer):
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
         return [self._ids.get(word, UNK_ID) for word in split_words(text, self.lowercase)]
+
+    def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+    def split_tag(self, text: str) -> tuple[str, str]:
+        return "", text
+
+    def opening(self, text: str) -> list[int]:
+        return []
 
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(self._words_of(ids))

@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from headway.data.corpus import CorpusFiles, Pair, as_corpus
-from headway.data.filters import HeldOut, filter_tests, script_name
+from headway.data.filters import filter_tests, script_name
 from headway.data.lines import Layout
 from headway.data.options import DataSection
 from headway.data.splitting import split_corpus, write_columns
@@ -159,7 +159,7 @@ def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, t
     lingua, if it is there, finds each side in the language of the other."""
     filters = data.filters.model_copy(update={"overlap": None})  # which needs the other parts
     languages = data.source_language, data.target_language
-    tests = filter_tests(filters, languages, HeldOut())
+    tests = filter_tests(filters, languages)
     reasons = Counter(next((name for name, test in tests if test(one.source, one.target)), "") for one in pairs)
     sides = [one.source for one in pairs], [one.target for one in pairs]
     if (kept := reasons.pop("", 0)) < LEAST_KEPT * len(pairs):
