@@ -162,11 +162,13 @@ def _catalogue(content: bytes, file: Path) -> _Catalogue:
     messages = []
     for unit in catalogue.units:
         if not (unit.isheader() or unit.isblank()):
-            sides = (list(map(str, getattr(text, "strings", [text or ""]))) for text in (unit.source, unit.target))
+            sources, targets = (
+                list(map(str, getattr(text, "strings", [text or ""]))) for text in (unit.source, unit.target)
+            )
             reference = next(iter(unit.getlocations()), "").rpartition(":")
             unwanted = OBSOLETE if unit.isobsolete() else FUZZY if unit.isfuzzy() else ""
             documents = {"reference": reference[0] or reference[2]}
-            messages.append(_Message(unit.line_number or 1, *sides, documents, unwanted))
+            messages.append(_Message(unit.line_number or 1, sources, targets, documents, unwanted))
     return _Catalogue(str(catalogue.parseheader().get("Language", "")).strip(), messages)
 
 
@@ -216,10 +218,10 @@ def _of_mo(content: bytes, file: Path) -> _Catalogue:
     for number, (key, value) in enumerate(entries, start=1):
         if key:
             try:
-                sides = [side.decode(encoding).split("\0") for side in (key.rpartition(b"\x04")[2], value)]
+                source, target = (side.decode(encoding).split("\0") for side in (key.rpartition(b"\x04")[2], value))
             except (UnicodeDecodeError, LookupError):
                 raise UserError(f"{file}: entry {number} isn't {encoding}, which its header names") from None
-            messages.append(_Message(number, *sides, {}, ""))
+            messages.append(_Message(number, source, target, {}, ""))
     return _Catalogue(language[1].decode("ascii", "replace") if language else "", messages)
 
 
@@ -234,7 +236,8 @@ def _of_catalogue(stream: IO[bytes], file: Path, languages: Sides, left_out: Cou
             continue
         pairs = list(zip(sources[:2], (targets[0], targets[-1]), strict=False))
         for pair in pairs if len(targets) > 1 else pairs[-1:]:
-            yield Entry(line, *(pair[::-1] if exchanged else pair), documents)
+            source, target = pair[::-1] if exchanged else pair
+            yield Entry(line, source, target, documents)
 
 
 def _elements(stream: IO[bytes], file: Path, names: set[str], beginnings: set[str] | None = None) -> Iterator[Any]:
@@ -337,4 +340,5 @@ def _of_xliff(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter
         else:
             codes = {one.get("id", ""): one.text or "" for one in unit.iterfind("{*}originalData/{*}data")}
             pair = _text(source, codes), "" if target is None else _text(target, codes)
-            yield Entry(element.sourceline or 1, *(pair[::-1] if exchanged else pair), document)
+            source, target = pair[::-1] if exchanged else pair
+            yield Entry(element.sourceline or 1, source, target, document)
