@@ -125,8 +125,18 @@ class Chunk:
 
     def pairs(self) -> Iterator[Pair]:
         """The pairs, blank ones included. Raises UserError."""
-        for line, (source, target) in self.numbered_texts():
-            yield Pair(source, target, self.source_file, line, self.target_file)
+        sources = self.source_lines()
+        if self.target_file is not None:
+            targets = _decoded(self.target, self.target_file, self.first, self.lenient)
+            for (line, source), target in zip(sources, targets, strict=True):
+                yield Pair(source, target, self.source_file, line, self.target_file)
+            return
+        assert self.form is not None
+        for line, text in sources:
+            sides = ("", "") if is_blank(text) else self.form.split(text)
+            if isinstance(sides, str):
+                raise UserError(f"{self.source_file}, line {line}: {sides}")
+            yield Pair(*sides, self.source_file, line)
 
     def source_lines(self) -> list[tuple[int, str]]:
         """The lines of the source file and their numbers. Raises UserError."""
@@ -135,20 +145,6 @@ class Chunk:
             return list(enumerate(lines, start=self.first))
         parts = (line.partition("\t") for line in lines)
         return [(int(number), line) for number, _, line in parts]
-
-    def numbered_texts(self) -> Iterator[tuple[int, Sides]]:
-        """The source and target of each pair, and its line. Raises UserError."""
-        sources = self.source_lines()
-        if self.target_file is not None:
-            targets = _decoded(self.target, self.target_file, self.first, self.lenient)
-            yield from ((line, (source, target)) for (line, source), target in zip(sources, targets, strict=True))
-            return
-        assert self.form is not None
-        for number, line in sources:
-            sides = ("", "") if is_blank(line) else self.form.split(line)
-            if isinstance(sides, str):
-                raise UserError(f"{self.source_file}, line {number}: {sides}")
-            yield number, sides
 
 
 def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:

@@ -158,12 +158,12 @@ class ChunkEncoder:
         """Filters the pairs. Raises UserError for a fault in the text."""
         prefix, tests = self._corpora[chunk.corpus]
         lines, texts, dropped = list[int](), Texts(), list[tuple[int, str]]()
-        for line, (source, target) in chunk.numbered_texts():
-            if reason := rejection_reason(source, target, self._settings.max_length, tests):
-                dropped.append((line, reason))
+        for pair in chunk.pairs():
+            if reason := rejection_reason(pair.source, pair.target, self._settings.max_length, tests):
+                dropped.append((pair.line, reason))
             else:
-                lines.append(line)
-                texts.append((prefix + source, target))
+                lines.append(pair.line)
+                texts.append((prefix + pair.source, pair.target))
         kinds = self._settings.filters.duplicates
         hashes = np.array([[hash_of(_compared(pair, kind)) for pair in texts] for kind in kinds], dtype=np.uint64)
         hashes = hashes.reshape(len(kinds), len(texts))

@@ -161,9 +161,9 @@ class Splitter:
                     reason = f"names no {layout.field}" if is_memory(chunk.source_file) else fault.fault
                     raise UserError(f"{chunk.source_file}, line {numbers[fault.number - 1]}: {reason}")
                 documents = [line.text.strip() for line in lines]
-            for (_, pair), document in zip(chunk.numbered_texts(), documents, strict=False):
-                key = compared(pair[0])
-                yield pair, key, hash_of(f"document\n{document}" if document else key)
+            for pair, document in zip(chunk.pairs(), documents, strict=False):
+                key = compared(pair.source)
+                yield (pair.source, pair.target), key, hash_of(f"document\n{document}" if document else key)
 
     def _rejection_reason(self, pair: Sides) -> str | None:
         if any(map(is_blank, pair)):

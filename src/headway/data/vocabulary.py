@@ -89,8 +89,9 @@ def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Sid
         numbers, start = drawn[chunk.corpus], before[chunk.corpus]
         end = before[chunk.corpus] = start + chunk.lines
         if of_chunk := numbers[bisect_left(numbers, start) : bisect_left(numbers, end)]:
-            pairs = list(chunk.numbered_texts())
-            yield from ((chunk.corpus, pairs[number - start][1]) for number in of_chunk)
+            pairs = list(chunk.pairs())
+            found = (pairs[number - start] for number in of_chunk)
+            yield from ((chunk.corpus, (pair.source, pair.target)) for pair in found)
 
 
 def quotas(sizes: Sequence[int], most: int) -> list[int]:
