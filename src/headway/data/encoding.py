@@ -192,9 +192,8 @@ class ChunkEncoder:
             counts.add(PairCounts(0, {reason: 1}, {reason: [f"{chunk.file}:{line}"]}))
         if self._settings.noise is not None:
             pairs = self._versions(self._settings.noise, kept, pairs, self._corpora[chunk.corpus][0])
-        (source, source_lengths), (target, target_lengths) = (
-            self._flat([pair[side] for pair in pairs]) for side in (0, 1)
-        )
+        source, source_lengths = self._flat([source for source, _ in pairs])
+        target, target_lengths = self._flat([target for _, target in pairs])
         return EncodedChunk(
             chunk.corpus, chunk.done, counts, source, target, source_lengths, target_lengths, valid, chunk.hashes
         )
