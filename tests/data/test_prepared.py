@@ -252,7 +252,7 @@ def test_what_a_kill_leaves_half_written_is_no_harm(place, folder, monkeypatch):
                 make(recipe_of(folder), output)
     else:
         with pytest.raises(Killed):
-            make(recipe_of(folder), output, show=after(9))
+            make(recipe_of(folder), output, show=after(8))
         if place == "shard":  # half of the next
             (output / "train" / "00004.partial").mkdir()
             (output / "train" / "00004.partial" / "source.ids").write_bytes(b"ab")
