@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, compress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from headway.data.corpus import Chunk
 from headway.data.filters import Test, filter_tests
 from headway.data.noise import VERSIONS
 from headway.data.pair_noise import sentences_of
+from headway.data.two_sided import Sides
 from headway.text.characters import is_blank, is_too_long
 from headway.text.tokenizer import Tokenizer, language_tag
 
@@ -28,9 +29,11 @@ SMALL_IDS_DTYPE = np.dtype("<u2")
 BLANK, TOO_LONG = "blank", "too long"
 """Reasons to drop a pair, besides the filters."""
 NAMED = 3
-"""Dropped pairs whose places are named, for each reason."""
+"""Dropped pairs that are named, for each reason."""
+SHOWN = 40
+"""Maximum number of characters of each side that are shown of such a pair."""
 
-Texts = list[tuple[str, str]]
+Texts = list[Sides]
 PairIds = tuple[list[int], list[int]]
 """The ids of a source and a target."""
 
@@ -43,7 +46,7 @@ class PairCounts:
     dropped: dict[str, int] = field(default_factory=dict)
     """Pairs for each reason: `BLANK`, `TOO_LONG` or the key of a filter."""
     examples: dict[str, list[str]] = field(default_factory=dict)
-    """The places of the first few for each reason, as "file:line"."""
+    """The first few for each reason, as "file:line", followed by the texts where a filter dropped them."""
 
     @property
     def read(self) -> int:
@@ -70,10 +73,14 @@ class PairCounts:
         return line
 
     def filter_lines(self) -> list[str]:
-        return [
-            f"filter {reason}: {count:,} pairs dropped (first: {', '.join(self.examples[reason])})"
-            for reason, count in self.by_filters.items()
-        ]
+        """The number of pairs that each filter drops, and the first of them."""
+        lines = list[str]()
+        for reason, count in self.by_filters.items():
+            lines += [
+                f"filter {reason}: {count:,} pairs dropped, such as",
+                *(f"  {one}" for one in self.examples[reason]),
+            ]
+        return lines
 
 
 def total(counts: Iterable[PairCounts]) -> PairCounts:
@@ -136,8 +143,8 @@ class FilteredChunk:
     lines: list[int]
     texts: Texts
     """The pairs, with tags."""
-    dropped: list[tuple[int, str]]
-    """The other lines, each with the reason to drop it."""
+    dropped: list[tuple[int, str, Sides]]
+    """The line of each other pair, the reason to drop it, and its texts."""
     hashes: NDArray[np.uint64]
     """The hashes to find duplicates by: (kinds of duplicates, pairs)."""
 
@@ -157,10 +164,10 @@ class ChunkEncoder:
     def filtered(self, chunk: Chunk) -> FilteredChunk:
         """Filters the pairs. Raises UserError for a fault in the text."""
         prefix, tests = self._corpora[chunk.corpus]
-        lines, texts, dropped = list[int](), Texts(), list[tuple[int, str]]()
+        lines, texts, dropped = list[int](), Texts(), list[tuple[int, str, Sides]]()
         for pair in chunk.pairs():
             if reason := rejection_reason(pair.source, pair.target, self._settings.max_length, tests):
-                dropped.append((pair.line, reason))
+                dropped.append((pair.line, reason, (pair.source, pair.target)))
             else:
                 lines.append(pair.line)
                 texts.append((prefix + pair.source, pair.target))
@@ -172,24 +179,28 @@ class ChunkEncoder:
     def encode(self, chunk: FilteredChunk, first: NDArray[np.bool_] | None = None) -> EncodedChunk:
         """Encodes the pairs. first: whether each of the hashes is new, to drop duplicates."""
         new: list[bool] = [True] * len(chunk.texts) if first is None else np.all(first, axis=0).tolist()
-        lines, texts = list(compress(chunk.lines, new)), list(compress(chunk.texts, new))
-        repeated = compress(chunk.lines, np.logical_not(new))
-        dropped = [*chunk.dropped, *((line, "duplicates") for line in repeated)]
+        rows, dropped = list[tuple[int, Sides]](), [*chunk.dropped]
+        for line, text, is_new in zip(chunk.lines, chunk.texts, new, strict=True):
+            if is_new:
+                rows.append((line, text))
+            else:
+                dropped.append((line, "duplicates", text))
+        texts = [text for _, text in rows]
         valid = [self._valid.pop(pair) for pair in texts if pair in self._valid]
         sources = self._source.encode_all([source for source, _ in texts], tagged=True)
         targets = self._target.encode_all([target for _, target in texts])
-        kept: Texts = []
-        pairs: list[PairIds] = []
-        for line, text, source, target in zip(lines, texts, sources, targets, strict=True):
+        kept, pairs = Texts(), list[PairIds]()
+        for (line, text), source, target in zip(rows, sources, targets, strict=True):
             ids = source, self._opened(text[0], target)
             if reason := self._rejection_of_ids(ids):
-                dropped.append((line, reason))
+                dropped.append((line, reason, text))
             else:
                 kept.append(text)
                 pairs.append(ids)
         counts = PairCounts(kept=len(kept))
-        for line, reason in sorted(dropped):
-            counts.add(PairCounts(0, {reason: 1}, {reason: [f"{chunk.file}:{line}"]}))
+        for line, reason, text in sorted(dropped):
+            shown = "" if reason in (BLANK, TOO_LONG) else "  " + " | ".join(map(_abridged, text))
+            counts.add(PairCounts(0, {reason: 1}, {reason: [f"{chunk.file}:{line}{shown}"]}))
         if self._settings.noise is not None:
             pairs = self._versions(self._settings.noise, kept, pairs, self._corpora[chunk.corpus][0])
         source, source_lengths = self._flat([source for source, _ in pairs])
@@ -246,6 +257,10 @@ def rejection_reason(source: str, target: str, max_length: int, tests: Sequence[
     if is_too_long(source, max_length) or is_too_long(target, max_length):
         return TOO_LONG
     return next((name for name, test in tests if test(source, target)), None)
+
+
+def _abridged(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 def _compared(pair: tuple[str, str], kind: str) -> str:
