@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from headway.data.corpus import CorpusFiles, Pair, as_corpus
-from headway.data.filters import HeldOut, filter_tests, script_name
+from headway.data.filters import filter_tests, script_name
 from headway.data.lines import Layout
 from headway.data.options import DataSection, FiltersSection
 from headway.data.splitting import split_corpus, write_columns
@@ -147,18 +147,18 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
             return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}}
         shutil.rmtree(run / TEXT, ignore_errors=True)
         valid = _corpus(request.valid_source, request.valid_target, languages, request.columns)
-        written = write_columns({"train": corpus, "valid": valid}, run / TEXT, languages)
-        return {name: {"source": [str(one)], "target": [str(other)]} for name, (one, other) in written.items()}
+        return _files_of(write_columns({"train": corpus, "valid": valid}, run / TEXT, languages))
     split = split_corpus(corpus, run / TEXT, languages, document=request.document, tell=tell)
     tell(split.summary())
-    parts = (("train", split.train), ("valid", split.valid), ("held_out", split.test))
-    files = {
-        name: {"source": list(map(str, part.sources)), "target": list(map(str, part.targets))}
-        for name, part in parts
-        if part is not None
-    }
+    files = _files_of({"held_out" if part == "test" else part: corpus for part, corpus in split.parts.items()})
     filters = {**FILTERS, "copies": _differ(languages)}
     return {**files, "filters": filters, "source_language": source, "target_language": target}
+
+
+def _files_of(corpora: dict[str, CorpusFiles]) -> dict[str, Any]:
+    return {
+        key: {"source": [*map(str, one.sources)], "target": [*map(str, one.targets)]} for key, one in corpora.items()
+    }
 
 
 def _corpus(sources: list[str], targets: list[str], languages: Sides, columns: tuple[int, int] | None) -> CorpusFiles:
@@ -173,7 +173,7 @@ def shares_of_bad_pairs(pairs: Sequence[Pair], languages: Sides) -> dict[str, fl
     """The filters that a corpus needs, each with the share of the pairs that it finds."""
     known = all(map(script_family, languages))
     filters = FiltersSection(max_ratio=FILTERS["max_ratio"], script=known, copies=_differ(languages))
-    tests = filter_tests(filters, languages, HeldOut())
+    tests = filter_tests(filters, languages)
     shares = {
         name: sum(bool(test(one.source, one.target)) for one in pairs) / max(1, len(pairs)) for name, test in tests
     }
@@ -185,7 +185,7 @@ def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, t
     lingua, if it is there, finds each side in the language of the other."""
     filters = data.filters.model_copy(update={"overlap": None})  # which needs the other parts
     languages = data.source_language, data.target_language
-    tests = filter_tests(filters, languages, HeldOut())
+    tests = filter_tests(filters, languages)
     reasons = Counter(next((name for name, test in tests if test(one.source, one.target)), "") for one in pairs)
     sides = [one.source for one in pairs], [one.target for one in pairs]
     if (kept := reasons.pop("", 0)) < LEAST_KEPT * len(pairs):
