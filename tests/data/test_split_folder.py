@@ -141,7 +141,7 @@ def test_a_corpus_of_near_texts_is_split_all_the_same(tmp_path):
     (tmp_path / "a.de").write_text("".join(f"Seite {n % 90} von {n // 90}\n" for n in range(900)))
     (tmp_path / "a.en").write_text("".join(f"page {n}\n" for n in range(900)))
     told = run("--source", tmp_path / "a.de", "--target", tmp_path / "a.en", "--output", tmp_path / "out").splitlines()
-    assert "only the same ones are left out" in told[0]
+    assert "only identical ones are left out" in told[0]
     assert told[1] == "900 pairs: train 720, valid 90, test 90"
 
 

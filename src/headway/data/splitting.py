@@ -48,7 +48,7 @@ SHINGLE, OVERLAP = 3, 0.6
 SHARED = 8
 """Rare members that near sets share; more make a search look at fewer sets, but at more members."""
 RULE = {"pairs": PAIRS, "share": SHARE, "longest": LONGEST, "shingle": SHINGLE, "overlap": OVERLAP}
-NEAR = "like a source that measures"
+NEAR = "like a validation or test source"
 """A reason to leave out a pair."""
 
 
@@ -236,7 +236,7 @@ class Split:
     def summary(self) -> str:
         read = sum(self.counts.values()) + sum(self.left_out.values())
         line = f"{read:,} pairs: " + ", ".join(f"{part} {count:,}" for part, count in self.counts.items())
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.left_out.items())
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in self.left_out.items())
         return f"{line}; left out: {reasons}" if reasons else line
 
 
@@ -285,7 +285,7 @@ def split_corpus(
             measuring = {part: _write(pairs, new, part, languages) for part, pairs in splitter.measuring(parts).items()}
             train = _write(splitter.training(), new, "train", languages)
             if train < splitter.left_out[NEAR]:
-                tell("notice: most sources are like one that measures; only the same ones are left out of training")
+                tell("notice: most sources are like a validation or test source; only identical ones are left out")
                 train = _write(splitter.training(near=False), new, "train", languages)
             if not train:
                 raise UserError(f"{corpus.sources[0]}: no pair is left to train on; give more text")
