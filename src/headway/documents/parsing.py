@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise, repeat
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from headway.errors import UserError
+from headway.errors import needing_extra
 from headway.text.protected import (
     Atom,
     Element,
@@ -33,11 +33,9 @@ from headway.translator.aligning import character_links
 from headway.translator.placing import Alignment, TagLayout, tag_pairs
 from headway.translator.translation import Translation
 
-try:
+with needing_extra("documents"):
     from headway.documents.markup import blocks_of, elements_of, escape, tag_name
     from headway.documents.sentences import marker_length, sentence_ends
-except ImportError as error:
-    raise UserError(f"{error.name} is not installed: pip install 'headway[documents]'") from None
 
 MOST_TOKENS = 1280
 """Tokens of a sentence, as often as hypotheses are kept of it, that the model gets at most; a longer one is split at a

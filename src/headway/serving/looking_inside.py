@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from starlette.exceptions import HTTPException
 
 from headway.errors import UserError
-from headway.insight.analyses import LONGEST_ANALYSED
+from headway.insight.analyses.analysis import LONGEST_ANALYSED
 from headway.page import Arrays
 from headway.serving.admission import refusal
 from headway.serving.batcher import QueueFullError
