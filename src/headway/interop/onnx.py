@@ -10,6 +10,7 @@ import hashlib
 import logging
 import shutil
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -212,7 +213,8 @@ class OnnxModel:
 
         self._loop, self._model = onnx_translate, onnx_translate.Model(folder, threads=1)
 
-    def translate(self, source: list[int], max_length: int) -> list[int]:
+    def translate(self, source: list[int], max_length: int, opening: Sequence[int] = ()) -> list[int]:
+        assert not opening  # models with such translations are refused
         [[best, *_]] = self._loop.beam_search(self._model, [source], [max_length], beam_size=1, alpha=0.0)
         return best.ids
 
