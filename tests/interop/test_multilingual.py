@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from headway.cli import app
 from headway.errors import UserError
 from headway.interop.argos import export_argos
-from headway.interop.huggingface import export_huggingface, import_huggingface, read_huggingface
+from headway.interop.huggingface import export_huggingface, import_huggingface
 from headway.interop.onnx import export_onnx
 from headway.page.export import export_web
 from headway.recipe.reading import make_recipe
@@ -26,6 +26,7 @@ from headway.training.loop import train as train_run
 from headway.training.reporter import Reporter
 from headway.translator import Translator
 from headway.translator.lines import language_prefix
+from tests.interop.reading import read_huggingface
 
 transformers = pytest.importorskip("transformers")
 
