@@ -91,7 +91,8 @@ def export(
         if stored.int8 is not None:
             tell(str(stored.int8))
         elif validated := validation_pairs(model):
-            judge_int8(stored, *zip(*validated, strict=True), tokenization_for(stored), tell)
+            given, references = zip(*validated, strict=True)
+            judge_int8(stored, given, references, tokenization_for(stored), tell)
     if test_set is not None:
         _report_difference(stored, test_set, sources, texts, opened(stored, output))
 
