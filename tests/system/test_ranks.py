@@ -128,7 +128,8 @@ def test_ranks_draw_the_samples_of_one_process(corpus, tmp_path):
 def test_ranks_train_the_adapter_of_one_process(corpus, tmp_path, precision):
     """Frozen weights are bf16 if products are. Resumed as well."""
     assert run_headway("train", *train_options(corpus, 20), "--out", tmp_path / "start").code == 0
-    more = [*EXACT, "--init-from", tmp_path / "start", "training.adapter.rank=4", f"training.precision={precision}"]
+    more = ["--init-from", tmp_path / "start", "model.norm=pre", "training.adapter.rank=4", *EXACT]
+    more.append(f"training.precision={precision}")
     for count in (1, 2):
         options = [*train_options(corpus, 20), *more, "--out", tmp_path / str(count), "--processes", count]
         for again in (options, ["--resume", tmp_path / str(count), "training.max_steps=30", "--processes", count]):
