@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headway.errors import UserError
+from headway.errors import UserError, needing_extra
 from headway.languages import SCRIPT_NAMES, script_family
 from headway.text.detection import lingua_detector, lingua_language, script_of, script_of_character
 from headway.text.protected import split_protected
@@ -158,10 +158,8 @@ def _without_protected(text: str) -> str:
 
 def _other_language(language: str, least: float) -> Callable[[str], bool]:
     """Finds texts of `LEAST_JUDGED` letters that lingua doesn't assign to the language, among those of its script."""
-    try:
+    with needing_extra("detect"):
         from lingua import Language
-    except ImportError:
-        raise UserError("data.filters.language needs an extra package: pip install 'headway[detect]'") from None
     own = lingua_language(language)
     if own is None:
         raise UserError(f"data.filters.language: lingua doesn't know the language {language!r}; leave the filter out")

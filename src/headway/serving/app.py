@@ -18,8 +18,8 @@ from starlette.types import ASGIApp
 import headway
 from headway import page
 from headway.errors import UserError
-from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
+from headway.insight.what_if import read_edits
 from headway.languages import english_name, is_language, read_code
 from headway.serving import schemas, units
 from headway.serving.admission import Client, Clients

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 from starlette.exceptions import HTTPException
 
 from headway.errors import UserError
-from headway.insight.analyses import LONGEST_ANALYSED
+from headway.insight.analyses.analysis import LONGEST_ANALYSED
 from headway.page import Arrays
 from headway.serving.admission import refusal
 from headway.serving.batcher import QueueFullError
 from headway.serving.pairs import LanguagePair
 from headway.serving.settings import LONGEST_INSPECTED
 from headway.threads import use_one_thread
-from headway.translator.alignments import Links
+from headway.translator.aligning import Links
 
 Result = TypeVar("Result")
 

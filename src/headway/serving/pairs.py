@@ -13,7 +13,8 @@ from babel.dates import format_date
 
 from headway.devices import has_torch
 from headway.errors import UserError
-from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
+from headway.insight.analyses import NAMES
+from headway.insight.analyses.analysis import LONGEST_ANALYSED, MOST_PAIRS
 from headway.languages import read_code
 from headway.serving.schemas import TranslateRequest
 from headway.text.characters import is_blank
