@@ -360,16 +360,11 @@ def prepare(
     config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
     initial = load_initial_model(recipe, config)
     stop = StopRequests()
-
-    def end_if_asked() -> None:
-        if (number := stop()) is not None:
-            raise Interrupted(number)
-
     if processes is not None and processes > (cores := usable_cores()):
         tell(f"notice: --processes {processes} on {cores} cores: the others only take memory")
     reporter = Reporter("preparing")
     try:
-        with reporter, stop.listening(), training_lock(folder, "prepares text"):
+        with reporter, stop.listening(), stop.interruptible(), training_lock(folder, "prepares text"):
             if read_manifest(folder) is not None:
                 check_synthetic(recipe.data, folder)
             prepare_folder(
@@ -380,7 +375,6 @@ def prepare(
                 (initial.source_tokenizer, initial.target_tokenizer) if initial else None,
                 processes=processes or usable_cores(),
                 show=reporter.preparing,
-                look_around=end_if_asked,
             )
     except Interrupted as interrupted:
         given = " ".join(map(shlex.quote, arguments))
