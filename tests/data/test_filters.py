@@ -157,6 +157,19 @@ def test_a_copy_of_words_is_dropped(text):
     assert dropped([(text, text)], ("en", "de"), copies=True) == {(text, text): "copies"}
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        *(("cr", "ᓀᐦᐃᔭᐍᐏᐣ"), ("nqo", "ߒߞߏ"), ("mni-Mtei", "ꯃꯤꯇꯩ"), ("nod-Lana", "ᨣᩤᩴᨾᩮᩬᩥᨦ"), ("lis", "ꓡꓲꓢꓳ")),
+        *(("or", "ଓଡ଼ିଆ"), ("bn", "বাংলা"), ("ka", "ქართული"), ("am", "አማርኛ"), ("my", "မြန်မာ"), ("ja", "日本語")),
+    ],
+)
+def test_text_is_in_the_script_of_its_language(code, text):
+    assert dropped([("a dog", text), ("a dog", "the cat")], ("en", code), script=True) == {
+        ("a dog", "the cat"): "script"
+    }
+
+
 def test_every_language_of_babel_has_a_script_and_others_are_told():
     for code in ("en", "ko", "ja", "zh", "ka", "hy", "th", "km", "my", "si", "ta", "te", "kn", "ml", "gu", "pa", "lo"):
         assert script_name(code).isupper(), code

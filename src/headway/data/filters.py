@@ -32,7 +32,11 @@ SHORT_CHARACTERS = 20
 """Sides that aren't longer have no meaningful ratio."""
 LEAST_JUDGED = 30
 """Letters of a text whose language lingua tells well enough; most shorter texts that it rejects are good."""
-_SCRIPTS = {"Kore": "HANGUL", "Jpan": "CJK", "Hans": "CJK", "Hant": "CJK", "Beng": "BENGALI", "Orya": "ORIYA"}
+_SCRIPTS = {
+    **{"Kore": "HANGUL", "Jpan": "CJK", "Hans": "CJK", "Hant": "CJK", "Beng": "BENGALI", "Orya": "ORIYA"},
+    **{"Cans": "CANADIAN", "Lana": "TAI", "Lisu": "LISU", "Mand": "MANDAIC", "Mtei": "MEETEI", "Nkoo": "NKO"},
+    **{"Plrd": "MIAO", "Wara": "WARANG"},
+}
 """The names by `script_of` that differ from the English names. It counts kana as CJK."""
 
 
