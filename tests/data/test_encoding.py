@@ -99,7 +99,9 @@ def test_one_process_and_three_do_what_a_plain_loop_does(duplicates, words, corp
         assert counts.dropped == {reason: len(lines) for reason, lines in reasons.items()}
         assert counts.read == len(PAIRS)
         for reason, lines in reasons.items():
-            assert counts.examples[reason] == [f"{corpus.sources[0]}:{line}" for line in lines[:3]]
+            shown = ["" if reason in ("blank", "too long") else "  " + " | ".join(PAIRS[line - 1]) for line in lines]
+            named = [f"{corpus.sources[0]}:{line}{texts}" for line, texts in zip(lines, shown, strict=True)]
+            assert counts.examples[reason] == named[:3]
 
 
 def test_hashes_are_found_again_by_what_remembers_them(corpus):

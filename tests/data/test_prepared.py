@@ -4,6 +4,7 @@ don't fit, and trained on as a run's own data are."""
 import gzip
 import json
 import random
+import re
 import shutil
 from collections import Counter
 from hashlib import sha256
@@ -315,13 +316,19 @@ def test_the_report_adds_up_and_names_lines_that_were_dropped(folder):
             reasons[reason] += dropped["pairs"]
             assert len(dropped["first"]) == min(3, dropped["pairs"])
             for place in dropped["first"]:
-                file, _, line = place.rpartition(":")
-                assert fits(reason, lines[file][int(line) - 1], folder), (reason, place)
+                file, line, shown = re.fullmatch(r"(.+?):(\d+)(?:  (.*))?", place, re.DOTALL).groups()
+                pair = lines[file][int(line) - 1]
+                assert fits(reason, pair, folder), (reason, place)
+                cut = [side[:39] + "…" if len(side) > 40 else side for side in pair]
+                assert shown == (None if reason == "blank" else " | ".join(cut))
     assert set(reasons) == {"blank", "words", "max_ratio", "copies", "overlap", "duplicates"}
     assert report["kept"] == len(ParallelIds(folder / "out" / "train")) > 60
     assert sum(ParallelIds(folder / "out" / "train").sizes) == report["kept"]
     for reason, count in reasons.items():
-        assert reason == "blank" or any(f"filter {reason}: {count} pairs dropped (first: " in line for line in told)
+        if reason != "blank":
+            place = told.index(f"filter {reason}: {count} pairs dropped, such as")
+            named = [one for corpus in report["corpora"] for one in corpus["dropped"].get(reason, {}).get("first", [])]
+            assert told[place + 1 : place + 1 + min(3, len(named))] == [f"  {one}" for one in named[:3]]
     assert f"train: {report['kept']} pairs, {reasons['blank']} dropped because a side is blank" in told
 
 

@@ -52,6 +52,12 @@ def test_an_option_is_a_number_of_its_kind(name, value):
         SearchOptions(**{name: value})
 
 
+@pytest.mark.parametrize("other", [{"beam_size": 1}, {"sample": Sampling()}])
+def test_numbers_are_checked_among_the_hypotheses_of_a_beam(other):
+    with pytest.raises(UserError, match="give a beam_size of 2 or more"):
+        SearchOptions(check_numbers=True, **other)
+
+
 @pytest.mark.parametrize("export", ["web", "onnx", "huggingface", "ctranslate2"])
 def test_an_export_keeps_a_changed_option_or_says_that_it_does_not(export, caplog):
     changed = {"beam_size": 3, "length_penalty": 0.5, "n_best": 2}

@@ -686,7 +686,7 @@ DAMAGE = {
     "encoder_layers='2'": lambda folder: set_config(folder, encoder_layers="2"),
     "the config wants": lambda folder: set_config(folder, encoder_ffn_dim=65),
     "lacks model.decoder": lambda folder: set_config(folder, decoder_layers=3),
-    "which such a model has not": lambda folder: set_config(folder, decoder_layers=1),
+    "which such a model lacks": lambda folder: set_config(folder, decoder_layers=1),
     "but the model has": lambda folder: set_config(folder, vocab_size=20),
     "source.spm: is missing": lambda folder: (folder / "source.spm").unlink(),
     "not a sentencepiece model": lambda folder: (folder / "target.spm").write_bytes(b"\x0a\x03abc"),

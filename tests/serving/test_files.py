@@ -71,7 +71,7 @@ def test_what_was_cut_off_is_counted(serve):
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
-        ("a.exe", b"MZ", "file: a.exe is of no kind that is translated: .txt, "),
+        ("a.exe", b"MZ", "file: a.exe can't be translated; its name must end in .txt, "),
         ("a.pdf", b"%PDF", "a.pdf: .pdf is not translated; convert it first: pdftotext"),
         ("a.srt", b"none", "a.srt: has no times such as"),
         ("a.txt", b"\n\xff", "a.txt: line 2 is not UTF-8"),

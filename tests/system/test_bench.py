@@ -1,28 +1,44 @@
 """`headway bench` from start to end, with a model so small that seconds suffice."""
 
 import json
+import sys
 
 import pytest
 
+from headway.bench import translating
+from headway.cli import main
 from tests.system.running import run_headway
 
 SMALL = ("--preset", "textbook", "--device", "cpu", "model.d_model=16", "model.d_ff=16", "tokenizer.vocab_size=64")
 
 
-@pytest.mark.parametrize(
-    ("what", "peers"),
-    [("train", {"torch.nn.Transformer"}), ("translate", {"torch.nn.Transformer", "CTranslate2 int8"})],
-)
-def test_every_contender_has_a_row(what, peers):
-    outcome = run_headway("bench", what, *SMALL, "training.tokens_per_batch=200", "--json")
-    assert outcome.code == 0
-    assert outcome.err == "headway: measuring; let nothing else run meanwhile\n"
-    found = json.loads(outcome.out)
-    assert peers <= {row["name"] for row in found["rows"]}
-    for row in found["rows"]:
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(translating, "ROUNDS", 1)
+    monkeypatch.setattr(translating, "SECONDS", 0.2)
+
+
+def check_rows(rows, peers):
+    assert peers <= {row["name"] for row in rows}
+    for row in rows:
         assert 0 < row["share_of_peak"] < 1
         assert row["memory_mib"] > 50
-    assert {row.get("beam_size") for row in found["rows"]} == ({1, 5} if what == "translate" else {None})
+
+
+def test_every_contender_of_training_has_a_row():
+    outcome = run_headway("bench", "train", *SMALL, "training.tokens_per_batch=200", "--json")
+    assert outcome.code == 0
+    assert outcome.err == "headway: measuring; let nothing else run meanwhile\n"
+    check_rows(json.loads(outcome.out)["rows"], {"torch.nn.Transformer"})
+
+
+def test_every_contender_of_translating_has_a_row(quick, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["headway", "bench", "translate", *SMALL, "--json"])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    check_rows(rows, {"torch.nn.Transformer", "CTranslate2 int8"})
+    assert {row["beam_size"] for row in rows} == {1, 5}
 
 
 def test_a_change_without_a_value_is_refused():

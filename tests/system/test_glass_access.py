@@ -33,8 +33,7 @@ def document(random):
     return found | {"training": {**pair, "moments": [{"step": step, **moment} for step in (0, 50)]}}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize(("language", "scheme"), [("en", "light"), ("ko", "dark")])
 def test_axe_finds_nothing_in_any_view(opened, document, language, scheme):
     window = opened(document, language, scheme=scheme, reduced_motion="reduce")
     assert found_by_axe(window.page) == {}

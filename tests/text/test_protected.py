@@ -37,6 +37,7 @@ SPANS = {
     "shell": "$name $HOME $user.name $user->name $NAME$ $(name) $t(key) $1",
     "colons": ":name :user_name :smile: @:key @:message.hello @.lower:key @:(key)",
     "underscores, brackets, hashes": "__name__ __user_name__ [[name]] #name# ###T01### @user [^1]",
+    "names": "long_name utf8_max_size long_name2",
     "escapes": r"\n \t \r \r\n \n\n \" \' \u00e4",
     "tags": "<0> </0> <1/> <b> </strong> <br/> <x:y/> <Name> <a-b> <ph.1>",
     "templates": "{%if%} <%=x%> <?x?>",
@@ -79,7 +80,11 @@ def test_protected(span, around):
 
 @pytest.mark.parametrize(
     "span",
-    [span for kind in ("braces", "C", "shell", "underscores, brackets, hashes") for span in SPANS[kind].split(" ")],
+    [
+        span
+        for kind in ("braces", "C", "shell", "names", "underscores, brackets, hashes")
+        for span in SPANS[kind].split(" ")
+    ],
 )
 def test_korean_before_and_after_it(span):
     assert spans(f"문서{span}을") == [span]
@@ -127,6 +132,7 @@ C:\temp\new.txt
 and/or
 ____ (Name)
 a_b_c
+Sa_ve as, fo_r all, New_York, customer_ID, my_longName, name_
 [siehe oben]
 [sic], [1], [2, 3]
 a[i] = b[j]
@@ -212,7 +218,7 @@ def test_syntax_is_what_words_are_in(text):
 HOSTILE = (
     "{ } {{ {% <% < </ <a [ ![ ]( ](< ][ [[ [^ (( ` % %% %a %( %1$ %- %1. $ $( $a. $1 @ @: a@b. : :a __ __a_ # ##a"
 )
-HOSTILE += r" \ \n C:\ \\ {a, {a,plural, {a,plural,one{ }a {a,date, http:// https://a( www. <https://"
+HOSTILE += r" abc_ abc_def \ \n C:\ \\ {a, {a,plural, {a,plural,one{ }a {a,date, http:// https://a( www. <https://"
 
 
 @pytest.mark.parametrize("opening", [*HOSTILE.split(" "), '<a b="', "](a '"])

@@ -261,7 +261,7 @@ TENSORS = {
     "lacks tensor 'cpu'": ("random", lambda tensors: tensors.pop("cpu")),
     "has unknown tensor 'tpu'": ("random", lambda tensors: tensors.update(tpu=tensors["cpu"].clone())),
     "'cpu' is U8 (3,)": ("random", lambda tensors: tensors.update(cpu=torch.zeros(3, dtype=torch.uint8))),
-    "is no state of a random generator": ("random", lambda tensors: tensors["cpu"].fill_(255)),
+    "isn't the state of a random generator": ("random", lambda tensors: tensors["cpu"].fill_(255)),
     "has unknown tensor 'output.bias'": ("weights", lambda tensors: tensors.update({"output.bias": torch.zeros(7)})),
     "'source_embedding.weight' holds values that are not finite": (
         "weights",

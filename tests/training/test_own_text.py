@@ -113,6 +113,8 @@ def test_chosen_columns_are_those_of_both_parts_that_are_given(tmp_path: Path) -
     overrides = ["data.source_language=en", "data.target_language=de", "training.max_steps=1"]
     request = RunRequest(train, [], valid, [], (2, 1), None, overrides, 1.0, fast=False)
     data = choose_for(request, tmp_path / "run", time.monotonic(), lambda _: None).data
+    filters = data.filters
+    assert (filters.max_ratio, filters.script, filters.copies, filters.duplicates) == (6, True, True, ["pair"])
     for corpus, number in ((data.train[0], 30), (data.valid[0], 3)):
         pairs = [(pair.source, pair.target) for pair in data.files_of(corpus).pairs()]
         assert pairs == [(f"{ENGLISH[i % 2]} {i}", f"{GERMAN[i % 2]} {i}") for i in range(number)]

@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -482,3 +483,33 @@ def test_batches_on_several_cores_give_the_same(threads):
         [alone] = door.translate([texts[number]], beam_size=2, max_length=5)
         assert alone.text == found[number].text
         assert alone.score == pytest.approx(found[number].score, abs=1e-3)
+
+
+def test_hypotheses_with_the_numbers_of_the_source_come_first():
+    tokenizer = WordTokenizer(["13", "20", "cats"])
+    config = ModelConfig(
+        *(tokenizer.vocab_size,) * 2, d_model=16, num_heads=2, d_ff=16, encoder_layers=1, decoder_layers=1
+    )
+    torch.manual_seed(1)
+    stored = StoredModel(
+        model=Transformer(config),
+        source_tokenizer=tokenizer,
+        target_tokenizer=tokenizer,
+        source_language="en",
+        target_language="de",
+    )
+    door, texts = Translator(stored, device="cpu"), ["13 cats", "20 13", "cats"]
+    search = {"beam_size": 12, "max_length": 2}
+    every = [[first, *first.alternatives] for first in door.translate(texts, n_best=12, **search)]
+    checked = door.translate(texts, check_numbers=True, n_best=3, **search)
+    changed = 0
+    for text, before, after in zip(texts, every, checked, strict=True):
+        wanted = sorted(re.findall(r"\d+", text))
+        right = [sorted(re.findall(r"\d+", one.text)) == wanted for one in before]
+        expected = [one for one, is_right in zip(before, right, strict=True) if is_right]
+        expected += [one for one, is_right in zip(before, right, strict=True) if not is_right]
+        assert [one.text for one in (after, *after.alternatives)] == [one.text for one in expected[:3]]
+        changed += after.text != before[0].text
+    assert changed
+    [alone] = door.translate(["13 cats"], check_numbers=True, **search)
+    assert (alone.text, alone.alternatives) == (checked[0].text, [])

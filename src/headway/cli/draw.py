@@ -24,12 +24,12 @@ def draw(
     context: typer.Context,
     what: Annotated[str, Argument(metavar="positions|masks|schedule", help="What to draw.")],
     output: Annotated[Path | None, options.output("Picture (.svg, .png). Default: text in the terminal.")] = None,
-    max_length: Annotated[int | None, Option(min=2, max=1000, help="Positions. Default: 50; for masks 6.")] = None,
+    max_length: Annotated[int | None, Option(min=2, max=1000, help="How many positions. Default: 50; masks 6.")] = None,
     d_model: Annotated[int | None, Option(min=2, max=2048, help="Dimensions. Default: 128; for schedule 512.")] = None,
     warmup_steps: Annotated[int | None, Option(min=1, help="Warm-up steps of the schedule. Default: 4000.")] = None,
     schedule: Annotated[
         str | None,
-        Option(metavar="NAME", help="One of `training.schedule`, in five times its warm-up steps. Default: paper."),
+        Option(metavar="NAME", help="A `training.schedule`, drawn over five times its warm-up. Default: paper."),
     ] = None,
 ) -> None:
     """Draw positions, masks or the learning-rate schedule.

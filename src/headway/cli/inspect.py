@@ -60,9 +60,9 @@ def inspect(
 
     In an attention map each row is a query, each column a key. A row of the decoder is named by the token that it
     predicts, a column by the token at its position. A page (.html) or data (.json) holds everything that the model
-    computes. Analyses are in a page, in a .json file, or in the terminal instead of the map; a page of a sentence of up
-    to 40 tokens has those that need no more than the sentence, unless you name others. A table (.jsonl) has one line of
-    JSON for each line of --source.
+    computes. Analyses go into a page, into a .json file, or to the terminal instead of the map. If you name none, a
+    page has those that need only the sentence, for up to 40 tokens. A table (.jsonl) has one line of JSON for each line
+    of --source.
 
     \b
     headway inspect runs/multi30k-de-en "Ein Hund läuft."

@@ -88,12 +88,12 @@ def calibrate(
     engine: options.Engine = "auto",
     threads: options.Threads = None,
 ) -> None:
-    """Calibrate how likely a model's translations are acceptable.
+    """Calibrate a model's confidence in its translations.
 
     Translates text that the model wasn't trained on, such as the validation set, and learns to tell translations
-    with a chrF of 60 or more from others. Writes the model with the calibration, which `translate --confidence`
-    uses, and with what int8 costs in quality, as training does: `--precision auto` uses int8 where it translates as
-    well.
+    with a chrF of 60 or more from others. Writes the model with this calibration, which `translate --confidence`
+    uses. Also measures what int8 costs in quality, as training does: `--precision auto` then uses int8 if it
+    translates as well.
 
     \b
     headway calibrate runs/mine --source valid.de --reference valid.en --output models/mine-calibrated
@@ -185,9 +185,9 @@ def extend(
     its tokens.
 
     `--keep-text` cuts a vocabulary of many languages to those of the text, such as the training text of both sides.
-    What stays are the tokens whose characters, each three in a row, are in a word of the text, all characters, and all
-    tags of languages. The text keeps its tokens, and its translations if these do. The model takes less memory and
-    time.
+    A token stays if every three neighbouring characters of it are in a word of the text; single characters and tags of
+    languages always stay. The text is tokenised as before, and a translation of tokens that stay is the same. The model
+    takes less memory and time.
 
     \b
     headway extend runs/mine --add-pieces 1000 --source new.de --target new.en --output models/larger

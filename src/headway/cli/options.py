@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from headway.data.corpus import ANY_PAIRS
 from headway.data.lines import Layout
-from headway.decoding.options import ONLY_TORCH, DefaultOptions, Sampling
+from headway.decoding.options import ONLY_TORCH, DefaultOptions, Sampling, SearchOptions
 from headway.errors import UserError
 
 
@@ -30,12 +30,19 @@ def files(help: str) -> Any:
 def _default_option(field: FieldInfo) -> Any:
     """The type of the command-line option for one of `DefaultOptions`, with its help and its least value."""
     least = next((one.ge for one in field.metadata if hasattr(one, "ge")), None)
-    help = f"{' '.join((field.description or '').split())} Default: the model's own."
+    help = f"{_help(field)} Default: the model's own."
     return Annotated[field.annotation | None, Option(min=least, help=help)]
+
+
+def _help(field: FieldInfo) -> str:
+    return " ".join((field.description or "").split())
 
 
 SEARCH: dict[str, Any] = {
     **{name: _default_option(field) for name, field in DefaultOptions.model_fields.items()},
+    "check_numbers": Annotated[
+        bool | None, Option("--check-numbers", help=_help(SearchOptions.model_fields["check_numbers"]))
+    ],
     "sample": Annotated[
         str | None,
         Option(metavar="KEY=VALUE,...", help="Sample instead of beam search; any of temperature, top_k, top_p, seed."),
@@ -107,7 +114,7 @@ def check_output(path: Path | None) -> None:
     if path is None:
         return
     if str(path) == "-":
-        raise UserError("--output -: results go to standard output where --output is left out")
+        raise UserError("--output -: leave --output out, and results go to standard output")
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give the name of a file")
     if not path.parent.is_dir():
@@ -180,7 +187,7 @@ Document = Annotated[
     str | None,
     Option(
         metavar="N|NAME",
-        help="Keep documents whole; this column or field names them, such as original (.xliff), reference (.po).",
+        help="Keep documents whole. The column or field with their names, such as original (.xliff), reference (.po).",
     ),
 ]
 

@@ -29,14 +29,14 @@ def plan(
     target_tokens: Annotated[
         float, Option(min=0.1, max=1e15, help="Mean tokens of a target, without the end symbol.")
     ] = 30,
-    data: Annotated[Path | None, Option(help="Count pairs, tokens and vocabulary in a run or its data.")] = None,
+    data: Annotated[Path | None, Option(help="Run or prepared data that gives pairs, tokens and vocabulary.")] = None,
     devices: Annotated[int, Option(min=1, max=10**7, help="GPUs, or processes on CPU, that work together.")] = 1,
     hardware: Annotated[str | None, Option(help="Each device: cpu, p100, a100, h100, h200 or l4.")] = None,
     peak: Annotated[
         float | None, Option(min=0.001, max=1e15, help="Peak of a device in TFLOP/s. Default: as published.")
     ] = None,
     efficiency: Annotated[
-        float | None, Option(min=0.001, max=1, help="Share of the peak. For training 0.3, a guess.")
+        float | None, Option(min=0.001, max=1, help="Share of the peak that is reached. For training 0.3, a guess.")
     ] = None,
     measured: Annotated[
         float | None, Option(min=0.001, max=1e15, help="Measured target tokens/s or sentences/s of a device.")
@@ -47,7 +47,7 @@ def plan(
     ] = None,
     beam_size: Annotated[int | None, Option(min=1, max=1000, help="Beam size. Default: the recipe's.")] = None,
     hours: Annotated[
-        float | None, Option(min=0.001, max=1e15, help="Translate in this many hours, on the devices it takes.")
+        float | None, Option(min=0.001, max=1e15, help="Translate in this many hours; computes the devices it takes.")
     ] = None,
     as_json: JsonOutput = False,
 ) -> None:
@@ -132,9 +132,9 @@ def _refuse_slips(context: typer.Context) -> None:
     ]
     for name, others, reason in conflicts:
         if name in given and (refused := given.keys() & set(others)):
-            raise UserError(f"{given[min(refused)]} is not with {given[name]}, which {reason}")
+            raise UserError(f"{given[min(refused)]} can't be used with {given[name]}, which {reason}")
     if "data" in given and (changes := [one for one in arguments if one.startswith("tokenizer.")]):
-        raise UserError(f"{changes[0]} is not with --data, which has the vocabulary")
+        raise UserError(f"{changes[0]} can't be used with --data, which has the vocabulary")
 
 
 def recipe_of(arguments: list[str]) -> Recipe:

@@ -29,8 +29,8 @@ def serve(
         Path | None,
         Option(
             metavar="FILE",
-            help="File of keys, one per line, each with limits of its own after it if you like, as in --rate-limit; "
-            "requests without a valid key get 403.",
+            help="File with one key per line. Limits for this key, as in --rate-limit, may follow it. Requests without "
+            "a valid key get 403.",
         ),
     ] = None,
     metrics_key: Annotated[
@@ -57,10 +57,10 @@ def serve(
     max_characters: Annotated[int, Option(min=1, help="Maximum characters of a text.")] = Settings.max_characters,
     max_texts: Annotated[int, Option(min=1, help="Maximum texts in a request.")] = Settings.max_texts,
     max_sentences: Annotated[
-        int, Option(min=1, help="Maximum sentences in a request, each as often as it has alternatives.")
+        int, Option(min=1, help="Maximum sentences in a request; each alternative counts as one more.")
     ] = Settings.max_sentences,
     max_requests: Annotated[
-        int, Option(min=1, help="Maximum requests in flight, a quarter of them from one client; else 503 or 429.")
+        int, Option(min=1, help="Maximum requests in flight (else 503); one client may have a quarter (else 429).")
     ] = Settings.max_requests,
     queue: Annotated[int, Option(min=1, help="Maximum waiting sentences; further requests get 503.")] = Settings.queue,
     timeout: Annotated[float, Option(min=0.1, help="Time limit for a request, in seconds.")] = Settings.timeout,

@@ -87,9 +87,9 @@ def split(
 ) -> None:
     """Split a corpus into parts for training, validation and testing.
 
-    About 1,000 pairs validate and 1,000 test, a tenth each if there are fewer than 10,000. All translations of a source
-    are in one part, and training pairs too like a source of the other parts are left out. The same text is always split
-    in the same way.
+    About 1,000 pairs are for validation and 1,000 for testing, or a tenth each of fewer than 10,000. All translations
+    of a source are in one part. Training pairs are left out if their source is nearly the same as one in the other
+    parts. The same text is always split in the same way.
 
     \b
     headway split corpus.tsv --source-language de --target-language en --output split

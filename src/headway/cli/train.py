@@ -48,10 +48,10 @@ def train(
     document: options.Document = None,
     minutes: Annotated[
         float | None,
-        Option(min=0.1, metavar="N", help="From text to a measured model, by default 30; with --finish, for the rest."),
+        Option(min=0.1, metavar="N", help="From reading the text to the scores. Default: 30. With --finish: the rest."),
     ] = None,
     fast: Annotated[
-        bool, Option("--fast", help="Let the model teach a faster one, with half of its decoder and no beam.")
+        bool, Option("--fast", help="Then train a faster model on its translations, with half of its decoder layers.")
     ] = False,
     preset: Annotated[
         str | None,
@@ -75,8 +75,8 @@ def train(
     """Train a model on your own text, or by a recipe.
 
     PAIRS is a file that holds sentences and their translations: .tsv, .jsonl, .csv, .xlsx, .po, .mo, .tmx or .xliff;
-    --source and --target are two files of text. headway sets parts for validation and testing apart, chooses a recipe
-    that fits the text and the minutes, trains, and measures the model. A key.path=value is kept as it is given.
+    --source and --target are two files of text. headway sets pairs for validation and testing apart, chooses a recipe
+    that fits the text and the minutes, trains, and measures the model. A key.path=value of yours overrides its choice.
 
     RECIPE is a YAML file, or the name of a recipe that comes with headway. Such a recipe reads its text from data/
     in the current folder, where `headway data` puts it.

@@ -128,7 +128,7 @@ def translate(
         int,
         Option(
             min=1,
-            help="Translations per line, best score / penalty first, as `line ||| text ||| score`. "
+            help="Translations per line, the best (score / length penalty) first: `line ||| text ||| score`. "
             "The score is nan for a line without a translation.",
         ),
     ] = 1,

@@ -16,6 +16,7 @@ from headway.data.corpus import Chunk
 from headway.data.filters import HeldOut, Test, filter_tests
 from headway.data.noise import VERSIONS
 from headway.data.pair_noise import sentences_of
+from headway.data.two_sided import Sides
 from headway.text.characters import is_blank, is_too_long
 from headway.text.tokenizer import Tokenizer, language_tag
 
@@ -28,9 +29,11 @@ SMALL_IDS_DTYPE = np.dtype("<u2")
 BLANK, TOO_LONG = "blank", "too long"
 """Reasons to drop a pair, besides the filters."""
 NAMED = 3
-"""Dropped pairs whose places are named, for each reason."""
+"""Dropped pairs that are named, for each reason."""
+SHOWN = 40
+"""Maximum number of characters of each side that are shown of such a pair."""
 
-Texts = list[tuple[str, str]]
+Texts = list[Sides]
 
 
 @dataclass
@@ -41,7 +44,7 @@ class PairCounts:
     dropped: dict[str, int] = field(default_factory=dict)
     """Pairs for each reason: `BLANK`, `TOO_LONG` or the key of a filter."""
     examples: dict[str, list[str]] = field(default_factory=dict)
-    """The places of the first few for each reason, as "file:line"."""
+    """The first few for each reason, as "file:line", followed by the texts where a filter dropped them."""
 
     @property
     def read(self) -> int:
@@ -75,10 +78,14 @@ class PairCounts:
         return f"{self.kept:,} pairs{blank}, {self.too_long:,} dropped because they are too long (first: {first})"
 
     def filter_lines(self) -> list[str]:
-        return [
-            f"filter {reason}: {count:,} pairs dropped (first: {', '.join(self.examples[reason])})"
-            for reason, count in self.by_filters.items()
-        ]
+        """The number of pairs that each filter drops, and the first of them."""
+        lines = list[str]()
+        for reason, count in self.by_filters.items():
+            lines += [
+                f"filter {reason}: {count:,} pairs dropped, such as",
+                *(f"  {one}" for one in self.examples[reason]),
+            ]
+        return lines
 
 
 def total(counts: Iterable[PairCounts]) -> PairCounts:
@@ -141,8 +148,8 @@ class FilteredChunk:
     lines: list[int]
     texts: Texts
     """The pairs, with tags."""
-    dropped: dict[int, str]
-    """The reason to drop each of the other lines."""
+    dropped: dict[int, tuple[str, Sides]]
+    """The reason to drop each of the other lines, and its texts."""
     hashes: NDArray[np.uint64]
     """The hashes to find duplicates by: (kinds of duplicates, pairs)."""
 
@@ -163,10 +170,10 @@ class ChunkEncoder:
     def filtered(self, chunk: Chunk) -> FilteredChunk:
         """Filters the pairs. Raises UserError for a fault in the text."""
         prefix, tests = self._corpora[chunk.corpus]
-        passed, dropped = dict[int, tuple[str, str]](), dict[int, str]()
+        passed, dropped = dict[int, Sides](), dict[int, tuple[str, Sides]]()
         for line, (source, target) in chunk.numbered_texts():
             if reason := rejection_reason(source, target, self._settings.max_length, tests):
-                dropped[line] = reason
+                dropped[line] = reason, (source, target)
             else:
                 passed[line] = prefix + source, target
         lines, texts, kinds = list(passed), list(passed.values()), self._settings.filters.duplicates
@@ -178,7 +185,9 @@ class ChunkEncoder:
         """Encodes the pairs. first: whether each of the hashes is new, to drop duplicates."""
         new: list[bool] = [True] * len(chunk.texts) if first is None else np.all(first, axis=0).tolist()
         dropped = chunk.dropped | {
-            line: "duplicates" for line, is_new in zip(chunk.lines, new, strict=True) if not is_new
+            line: ("duplicates", pair)
+            for line, pair, is_new in zip(chunk.lines, chunk.texts, new, strict=True)
+            if not is_new
         }
         lines, texts = list(compress(chunk.lines, new)), list(compress(chunk.texts, new))
         found = (self._valid.pop(pair, None) for pair in texts) if self._valid else ()
@@ -189,13 +198,14 @@ class ChunkEncoder:
             for (source, _), ids in zip(texts, self._target.encode_all([target for _, target in texts]), strict=True)
         ]
         reasons = list(map(self._rejection_of_ids, sources, targets))
-        dropped |= {line: reason for line, reason in zip(lines, reasons, strict=True) if reason}
+        dropped |= {line: (reason, pair) for line, pair, reason in zip(lines, texts, reasons, strict=True) if reason}
         kept = [reason is None for reason in reasons]
         texts, sources = list(compress(texts, kept)), list(compress(sources, kept))
         targets = list(compress(targets, kept))
         counts = PairCounts(kept=len(sources))
-        for line in sorted(dropped):
-            counts.add(PairCounts(0, {dropped[line]: 1}, {dropped[line]: [f"{chunk.file}:{line}"]}))
+        for line, (reason, pair) in sorted(dropped.items()):
+            shown = "" if reason in (BLANK, TOO_LONG) else "  " + " | ".join(map(_abridged, pair))
+            counts.add(PairCounts(0, {reason: 1}, {reason: [f"{chunk.file}:{line}{shown}"]}))
         if self._settings.noise is not None:
             prefix = self._corpora[chunk.corpus][0]
             sources, targets = self._versions(self._settings.noise, texts, sources, targets, prefix)
@@ -260,6 +270,10 @@ def rejection_reason(source: str, target: str, max_length: int, tests: Sequence[
     if is_too_long(source, max_length) or is_too_long(target, max_length):
         return TOO_LONG
     return next((name for name, test in tests if test(source, target)), None)
+
+
+def _abridged(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 def _compared(pair: tuple[str, str], kind: str) -> str:

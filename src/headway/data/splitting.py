@@ -299,7 +299,7 @@ def split_corpus(
 def _check_repeatable(files: Sequence[Path]) -> None:
     for file in files:
         if not file.is_file():
-            raise UserError(f"{file}: {'is no file, which can be read again' if file.exists() else 'no such file'}")
+            raise UserError(f"{file}: {'can be read only once; give a file' if file.exists() else 'no such file'}")
 
 
 def write_columns(corpora: dict[str, CorpusFiles], folder: Path, languages: Sides) -> dict[str, tuple[Path, Path]]:

@@ -142,7 +142,7 @@ def beam_search(
     beams: Beams | None = None,
     watch: BeamWatch | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each sentence, best first, or fewer if there are no more. None is empty.
+    """The `n_best` hypotheses of each sentence, best first, or fewer if there are no more. No hypothesis is empty.
 
     source: (batch, source length), padded and with <eos>. Each step keeps the `beam_size` most likely continuations of
     a sentence; a continuation with <eos> is finished. The search for a sentence ends when `beam_size` hypotheses are

@@ -20,8 +20,8 @@ FEW = 256
 def greedy(
     engine: Engine, source: Tensor, max_lengths: Sequence[int], constraints: Constraints | None = None
 ) -> list[Hypothesis]:
-    """Takes the most likely token at each step, until <eos> or until a sentence has reached its max_length. None is
-    empty.
+    """Takes the most likely token at each step, until <eos> or until a sentence has reached its max_length. No
+    translation is empty.
 
     source: (batch, source length), padded and with <eos>. A finished sentence leaves the batch.
     """

@@ -75,6 +75,8 @@ class SearchOptions(DefaultOptions):
 
     n_best: int = search_option(1, "the n best translations", EVERY, ("web",), ge=1)
     """Number of translations of each text, the best first. All but the best are `alternatives` of a `Translation`."""
+    check_numbers: bool = search_option(False, "a choice by numbers", EVERY)
+    """Prefer, among the hypotheses of the beam, those with all numbers of the source and no others."""
     sample: Sampling | None = search_option(None, "sampling", TORCH)
     """Sample tokens instead of searching with a beam; `n_best` is then the number of samples."""
 
@@ -82,6 +84,8 @@ class SearchOptions(DefaultOptions):
     def _fits(self) -> SearchOptions:
         if self.sample is None and self.n_best > self.beam_size:
             raise ValueError(f"n_best={self.n_best} is more than beam_size={self.beam_size}")
+        if self.check_numbers and (self.sample is not None or self.beam_size == 1):
+            raise ValueError("check_numbers chooses among the hypotheses of a beam: give a beam_size of 2 or more")
         return self
 
     @property

@@ -107,7 +107,7 @@ def _opened(file: UploadedFile, languages: Languages, settings: Settings) -> Ope
     """Raises UserError for a file that can't be read, or has more text than a request may have."""
     kind, most = kind_of(file.name), settings.max_characters * settings.max_texts
     if kind is None and PurePath(file.name).suffix.lower() != f".{TEXT}":
-        raise UserError(f"file: {file.name} is of no kind that is translated: {', '.join(SUPPORTED)}")
+        raise UserError(f"file: {file.name} can't be translated; its name must end in {', '.join(SUPPORTED)}")
     if not file.data:
         raise UserError(f"file: {file.name} is empty")
     if zipfile.is_zipfile(BytesIO(file.data)):

@@ -17,7 +17,7 @@ class Settings:
     max_body: int = 1_000_000  # bytes of a request's body
     max_characters: int = 5_000  # of a text
     max_texts: int = 32  # of a request
-    max_sentences: int = 2_000  # of a request, each as often as it has alternatives
+    max_sentences: int = 2_000  # of a request, each times its translations
     timeout: float = 30.0  # seconds from a request's last byte to the end of its answer
     body_timeout: float = 10.0  # seconds until a request's body must have come
     max_requests: int = 256  # in progress, a quarter of them from one client; further ones get 503

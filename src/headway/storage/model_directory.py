@@ -266,7 +266,7 @@ def _read_config(file: Path) -> _Config:
                 raise UserError(f"{file}: alignment.{name} must be null or 0 to {limit - 1}")
     files = {WEIGHTS_FILE, DECODING_FILE, CARD_FILE, *config["tokenizer"].values()}
     if config["sha256"].keys() - {SHORTLIST_FILE, CALIBRATION_FILE} != files:
-        raise UserError(f"{file}: has not exactly the checksums (sha256) of the model's files")
+        raise UserError(f"{file}: must have exactly the checksums (sha256) of the model's files")
     return config
 
 

@@ -64,7 +64,7 @@ def average_models(folders: Sequence[Path], output: Path) -> None:
         same_vocabulary = tokenizers == [fingerprint(one) for one in (other.source_tokenizer, other.target_tokenizer)]
         for name, is_same in (("model config", first.config == other.config), ("vocabulary", same_vocabulary)):
             if not is_same:
-                raise UserError(f"{folder}: its {name} differs from that of {folders[0]}, so they have no mean")
+                raise UserError(f"{folder}: its {name} differs from that of {folders[0]}, so they can't be averaged")
         if first.training_flops is not None and other.training_flops is not None:
             first.training_flops = max(first.training_flops, other.training_flops)  # the work of a run includes all
         for name, tensor in named_weights(other.model).items():

@@ -222,7 +222,7 @@ def _load_random_states(file: Path, rank: int) -> None:
         states = load_tensors(file, {"cpu": here["cpu"], **wanted})
         restore_random_states({name: states[f"{name}{suffix}"] for name in GENERATORS if f"{name}{suffix}" in states})
     except RuntimeError as error:
-        raise UserError(f"{file}: is no state of a random generator ({clipped(str(error))})") from None
+        raise UserError(f"{file}: isn't the state of a random generator ({clipped(str(error))})") from None
     if not suffix:
         seed_rank(rank)
 

@@ -44,8 +44,8 @@ from headway.training.start import start
 CHOICES = "choices.txt"
 TEXT = "text"
 MEASURING = "measuring"
-FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
-"""Filters of training pairs if no parts are given, and `copies` if the languages differ."""
+FILTERS = {"max_ratio": 6, "duplicates": "pair"}
+"""Filters of training pairs, `script` if the languages are named, and `copies` if they differ."""
 JUDGED, LEAST_KEPT = 10_000, 0.1
 """Approximate number of training pairs by which the sides are judged, and the share that the filters must keep."""
 SAMPLE = 100
@@ -131,13 +131,16 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
     section = make_recipe(document, [*request.overrides, ENDLESS], "command line").data
     source, target = languages = section.source_language, section.target_language
     corpus = _corpus(request.source, request.target, languages, request.columns)
+    differ = read_code(source).language != read_code(target).language
+    chosen = {"filters": {**FILTERS, "script": bool(source and target), "copies": differ}}
     if request.valid_source:
         if request.columns is None:
-            return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}}
+            return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}, **chosen}
         shutil.rmtree(run / TEXT, ignore_errors=True)
         valid = _corpus(request.valid_source, request.valid_target, languages, request.columns)
         written = write_columns({"train": corpus, "valid": valid}, run / TEXT, languages)
-        return {name: {"source": [str(one)], "target": [str(other)]} for name, (one, other) in written.items()}
+        files = {name: {"source": [str(one)], "target": [str(other)]} for name, (one, other) in written.items()}
+        return {**files, **chosen}
     split = split_corpus(corpus, run / TEXT, languages, document=request.document, tell=tell)
     tell(split.summary())
     parts = (("train", split.train), ("valid", split.valid), ("held_out", split.test))
@@ -146,8 +149,7 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
         for name, part in parts
         if part is not None
     }
-    filters = {**FILTERS, "copies": read_code(source).language != read_code(target).language}
-    return {**files, "filters": filters, "source_language": source, "target_language": target}
+    return {**files, **chosen, "source_language": source, "target_language": target}
 
 
 def _corpus(sources: list[str], targets: list[str], languages: Sides, columns: tuple[int, int] | None) -> CorpusFiles:

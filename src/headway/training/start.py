@@ -177,7 +177,7 @@ def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lam
         example = stored.example_tag.strip("<>")
         raise UserError(f"{path}: each corpus needs a tag with both of its languages, such as data.train.tag={example}")
     if tokenizer.many_sources and recipe.training.risk_samples:
-        raise UserError(f"{path}: training.risk_samples isn't for models with tokens of languages")
+        raise UserError(f"{path}: training.risk_samples doesn't work for models with language tokens")
     for name in MAY_BE_FEWER:
         wanted, found = getattr(config, name), getattr(stored.model.config, name)
         if wanted != found:

@@ -126,6 +126,12 @@ class Translation:
         }
 
 
+def by_numbers(translation: Translation, n_best: int) -> Translation:
+    """The n best of a translation and its alternatives; those with wrong numbers come after the others."""
+    every = sorted((translation, *translation.alternatives), key=lambda one: bool(one.numbers))
+    return replace(every[0], alternatives=[replace(one, alternatives=[]) for one in every[1:n_best]])
+
+
 def with_alternatives(
     translations: Sequence[Translation], change: Callable[[Sequence[Translation]], Iterable[Translation]]
 ) -> list[Translation]:

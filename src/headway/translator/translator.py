@@ -24,7 +24,7 @@ from headway.translator.codec import Codec, Side
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
 from headway.translator.searching import TextSearcher, check_process
-from headway.translator.translation import Translation
+from headway.translator.translation import Translation, by_numbers
 
 if TYPE_CHECKING:
     import torch
@@ -185,7 +185,12 @@ class Translator:
             self.texts.check_glossary(one, options)
         prefixes = as_text(prefix, "prefix") if isinstance(prefix, str) else as_texts(prefix, "prefix")
         starts = self.codec.prefixes(prefixes, len(texts), options.max_length)
+        n_best, checks_numbers = options.n_best, options.check_numbers
+        if checks_numbers:
+            options = options.model_copy(update={"n_best": options.beam_size})
         translations = self.texts.translate(texts, options, starts, glossaries)
+        if checks_numbers:
+            translations = [by_numbers(one, n_best) for one in translations]
         if calibration is not None:
             from headway.translator.confidence import with_confidence
 

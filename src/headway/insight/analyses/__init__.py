@@ -45,8 +45,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Analyses:
-    """The result of each analysis, None if it wasn't requested. A field is named for its module, whose classes are
-    named for it: `HeadImportance`, and `AskHeadImportance` for the request."""
+    """The result of each analysis, None if it wasn't requested. Module and classes are named after the
+    field: `head_importance` has `HeadImportance`, and `AskHeadImportance` for the request."""
 
     contributions: Contributions | None = None
     erasure: Erasure | None = None

@@ -242,7 +242,7 @@ def _read_weights(
     shapes |= optional
     for name, kind in found.items():
         if name not in shapes:
-            raise UserError(f"{file}: has a weight {clipped(repr(name))}, which such a model has not")
+            raise UserError(f"{file}: has a weight {clipped(repr(name))}, which such a model lacks")
         if kind.dtype not in ("F32", "F16", "BF16") or kind.shape != shapes[name]:
             raise UserError(f"{file}: {name} is {clipped(str(kind))}, the config wants {shapes[name]}")
     if lacking := shapes.keys() - optional.keys() - found.keys():
