@@ -42,7 +42,7 @@ from headway.insight.maps import Floats
 from headway.page import ShownRecord
 from headway.text.tokenizer import Piece
 from headway.translator import Translator
-from headway.translator.alignments import word_links
+from headway.translator.aligning import word_links
 
 Alignment = list[int | None]
 

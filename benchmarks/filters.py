@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from headway.data.filters import HeldOut, filter_tests
+from headway.data.filters import filter_tests
 from headway.data.options import FiltersSection
 
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "filter_labels.tsv"
@@ -52,7 +52,7 @@ def measured(
     """A row for each filter, and one for all. labels: group and label of a pair by its id. A labelled pair stands for
     as many pairs as its group had for each one drawn."""
     drawn = Counter(group for group, _ in labels.values())
-    tests = filter_tests(filters, languages, HeldOut())
+    tests = filter_tests(filters, languages)
     weights = {name: {"good": 0.0, "bad": 0.0} for name in (*(name for name, _ in tests), "all")}
     total, seen = {"good": 0.0, "bad": 0.0}, set[str]()
     for source, target in pairs:

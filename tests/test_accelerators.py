@@ -19,7 +19,6 @@ from headway.cli import demo
 from headway.corpora import dates
 from headway.decoding import Sampling, TorchEngine, ctranslate2_searcher, faithful, torch_searcher
 from headway.decoding.ctranslate2_model import export_ctranslate2
-from headway.insight import edited_model, record_pass, usual_cases
 from headway.insight.analyses import Analyses, Request
 from headway.insight.analyses.contrast import AskContrast, contrast
 from headway.insight.analyses.contributions import contributions
@@ -30,8 +29,9 @@ from headway.insight.analyses.head_importance import AskHeadImportance, head_imp
 from headway.insight.analyses.logit_lens import logit_lens
 from headway.insight.analyses.patching import AskPatching, patching
 from headway.insight.analyses.reading import Reading, erasures, hidden_without
-from headway.insight.editing import prefix_logits
-from headway.insight.recording import recording_copy
+from headway.insight.editing import edited_model, prefix_logits
+from headway.insight.recording import record_pass, recording_copy
+from headway.insight.what_if import usual_cases
 from headway.interop import onnx
 from headway.interop.huggingface import export_huggingface
 from headway.model import ModelConfig, Transformer

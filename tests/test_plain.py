@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.insight import attention_names, record_pass
+from headway.insight.maps import attention_names
+from headway.insight.recording import record_pass
 from headway.model import Transformer
 from headway.plain import PlainTransformer
 from tests.properties.models import EOS, LENGTHS, SEEDS, configs, random_batch, random_model

@@ -185,7 +185,6 @@ def test_no_two_classes_have_one_name():
         "headway.decoding",
         "headway.storage",
         "headway.insight",
-        "headway.insight.analyses",
         "headway.page",
     ],
 )

@@ -10,13 +10,12 @@ import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from headway.errors import NEEDS_TORCH, UserError
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import NDArray
 
 DEVICE = r"^(auto|cpu|mps|cuda(:\d+)?)$"
 """Pattern of the names of devices."""
@@ -73,15 +72,6 @@ def translating_dtype(precision: TranslatingPrecision, device: torch.device) -> 
     if precision == "int8":
         raise UserError("precision int8 needs engine ctranslate2")
     return training_dtype("fp32" if precision == "auto" and device.type != "cuda" else precision, device)
-
-
-def tensor_on(device: torch.device, array: NDArray[Any]) -> torch.Tensor:
-    """The array as a tensor on the device. Only CUDA copies it while the program goes on: Apple's GPU would read memory
-    that may have been freed meanwhile (https://github.com/pytorch/pytorch/issues/189690)."""
-    import torch
-
-    tensor = torch.from_numpy(array)
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:

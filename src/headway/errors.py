@@ -1,6 +1,8 @@
 """The one error that a user can mend. Every room may raise it; the command line prints it as one line, exit code 2."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -17,6 +19,15 @@ NEEDS_TORCH = "needs torch, which is not installed: pip install 'headway[torch]'
 
 class UserError(ValueError):
     """One line that says what is wrong, where, and what to do about it."""
+
+
+@contextmanager
+def needing_extra(name: str) -> Iterator[None]:
+    """Raises UserError, with the command that installs the extra, if a package can't be imported in the block."""
+    try:
+        yield
+    except ImportError as error:
+        raise UserError(f"{error.name} is not installed: pip install 'headway[{name}]'") from None
 
 
 class LostModelError(UserError):

@@ -111,16 +111,10 @@ def _cgroups(root: Path, controller: str) -> Iterator[Path]:
 
 def _quota(cgroup: Path) -> float:
     """Number of cores whose time a cgroup grants; infinite if it sets no limit."""
-    with suppress(OSError, ValueError, ZeroDivisionError):  # ValueError: "max"
-        if (cgroup / "cpu.max").exists():
-            quota, period = (cgroup / "cpu.max").read_text(encoding="utf-8").split()
-        else:
-            quota, period = (
-                (cgroup / f"cpu.cfs_{name}_us").read_text(encoding="utf-8") for name in ("quota", "period")
-            )
-        if int(quota) > 0:  # -1: no limit
-            return int(quota) / int(period)
-    return math.inf
+    old = (line for name in ("quota", "period") for line in _lines(cgroup / f"cpu.cfs_{name}_us"))
+    numbers = " ".join(_lines(cgroup / "cpu.max") or old).split()
+    is_limit = len(numbers) == 2 and all(one.isdecimal() and int(one) for one in numbers)  # neither "max" nor -1
+    return int(numbers[0]) / int(numbers[1]) if is_limit else math.inf
 
 
 def _lines(file: Path) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from headway.data import corpus as corpus_module
 from headway.data.corpus import CorpusFiles, read_chunks
-from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, SeenHashes
+from headway.data.encoding import TOO_LONG, ChunkEncoder, EncodingSettings, PairCounts, SeenHashes
 from headway.data.options import FiltersSection
 from headway.data.processes import encode_chunks
 from headway.errors import UserError
@@ -52,11 +52,11 @@ def first_of_sets(kinds):
     return first_of
 
 
-def encoded(corpus, processes, wanted, look_around=lambda: None):
+def encoded(corpus, processes, wanted, first_of=None):
     """Ids of all pairs, and what became of the others."""
     kinds = len(wanted.filters.duplicates)
     found, counts = [], PairCounts()
-    parts = encode_chunks(read_chunks([corpus]), wanted, processes, first_of_sets(kinds), look_around)
+    parts = encode_chunks(read_chunks([corpus]), wanted, processes, first_of or first_of_sets(kinds))
     for part in parts:
         ends = [np.cumsum(lengths)[:-1] for lengths in (part.source_lengths, part.target_lengths)]
         sides = [np.split(ids, end) for ids, end in zip((part.source, part.target), ends, strict=True)]
@@ -134,23 +134,20 @@ def test_a_bad_line_is_the_error_of_several_processes_too(corpus):
     assert len(messages) == 1
 
 
-def test_whoever_looks_around_may_end_it(corpus):
-    times = []
-
-    def look_around():
-        times.append(1)
-        if len(times) == 5:
-            raise InterruptedError
+def test_an_exception_ends_the_processes(corpus):
+    def interrupted(_):
+        raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        encoded(corpus, 2, settings(), look_around)
+        encoded(corpus, 2, settings(), interrupted)
     assert not get_context("spawn").active_children()
 
 
 def test_a_process_that_is_ended_is_told(corpus):
-    def end_all():
+    def end_all(hashes):
         for process in get_context("spawn").active_children():
             process.kill()
+        return np.ones(hashes.shape, dtype=bool)
 
     with pytest.raises(UserError, match="a process that prepares text was ended, perhaps because memory ran out"):
         encoded(corpus, 2, settings(), end_all)
@@ -196,5 +193,5 @@ def test_a_line_without_end_is_counted_and_not_tokenised(tmp_path, monkeypatch):
     [chunk] = read_chunks([CorpusFiles([tmp_path / "a.tsv"], [])])
     encoder = ChunkEncoder(settings())
     counts = encoder.encode(encoder.filtered(chunk)).counts
-    assert (counts.kept, counts.too_long, max(tokenised)) == (1, 2, 3)
+    assert (counts.kept, counts.dropped[TOO_LONG], max(tokenised)) == (1, 2, 3)
     assert "a.tsv:2" in counts.summary()

@@ -6,7 +6,7 @@ import sys
 import pytest
 import regex
 
-from headway.data.filters import HeldOut, filter_tests, script_name
+from headway.data.filters import filter_tests, script_name
 from headway.data.options import FiltersSection
 from headway.errors import UserError
 
@@ -15,7 +15,7 @@ WORDS = ["Hund", "läuft", "하늘", "sky", "犬", "собака", "a", "", "  "
 
 def dropped(pairs, languages=("de", "en"), held_out=(), **chosen):
     """Of these pairs, those that the filters drop, with the filter's key."""
-    tests = filter_tests(FiltersSection(**chosen), languages, HeldOut.of(list(held_out)))
+    tests = filter_tests(FiltersSection(**chosen), languages, list(held_out))
     found = [(pair, next((name for name, test in tests if test(*pair)), None)) for pair in pairs]
     return {pair: name for pair, name in found if name}
 
@@ -29,7 +29,7 @@ def random_pairs(count=400):
 
 
 def test_nothing_is_dropped_unless_it_is_asked_for():
-    assert filter_tests(FiltersSection(), ("nonsense", "nonsense"), HeldOut()) == []
+    assert filter_tests(FiltersSection(), ("nonsense", "nonsense")) == []
 
 
 def test_words_and_characters_count_on_both_sides():

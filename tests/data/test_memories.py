@@ -17,9 +17,12 @@ from typer.testing import CliRunner
 
 from headway.cli import app
 from headway.data.corpus import CorpusFiles, read_chunks, read_pairs
+from headway.data.encoding import ChunkEncoder, EncodingSettings
 from headway.data.lines import Layout
+from headway.data.options import FiltersSection
 from headway.data.splitting import split_corpus
 from headway.errors import UserError
+from headway.text.words import WordTokenizer
 
 TMX = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
@@ -193,6 +196,16 @@ def test_a_compiled_catalogue_has_the_same_pairs_and_those_of_python(files):
     with open(files / "a.mo", "rb") as stream:
         read = gettext.GNUTranslations(stream)
     assert read.ngettext("%d file", "%d files", 5) == dict(pair[:2] for pair in found)["%d files"]
+
+
+def test_both_pairs_of_a_plural_train(files):
+    """They stand on one line."""
+    [chunk] = read_chunks([CorpusFiles((files / "a.po",), (), ("en", "de"))])
+    tokenizer, languages = WordTokenizer(["a"]), (("", ("en", "de")),)
+    filtered = ChunkEncoder(EncodingSettings((tokenizer, tokenizer), 99, 99, languages, FiltersSection())).filtered(
+        chunk
+    )
+    assert filtered.texts == [pair[:2] for pair in PO_PAIRS]
 
 
 def test_tables_have_named_or_chosen_columns(files):

@@ -80,7 +80,7 @@ def recipe_of(folder: Path, *changes: str, filters=FILTERS, tag="") -> Recipe:
     return make_recipe(document, changes)
 
 
-def make(recipe: Recipe, output: Path, processes=1, look_around=lambda: None, tokenizers=None) -> list[str]:
+def make(recipe: Recipe, output: Path, processes=1, show=None, tokenizers=None) -> list[str]:
     """What was told."""
     told: list[str] = []
     prepare_folder(
@@ -90,7 +90,7 @@ def make(recipe: Recipe, output: Path, processes=1, look_around=lambda: None, to
         write_synthetic,
         tokenizers,
         processes=processes,
-        look_around=look_around,
+        show=show,
     )
     return told
 
@@ -100,15 +100,15 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def after(calls: int):
-    """Kills at that call."""
+    """Kills when so many chunks were shown."""
     counted = []
 
-    def look_around():
+    def show(*_):
         counted.append(1)
         if len(counted) > calls:
             raise Killed
 
-    return look_around
+    return show
 
 
 def test_any_number_of_processes_gives_the_same_bytes(folder):
@@ -221,9 +221,9 @@ def test_work_that_was_killed_goes_on_to_the_same_bytes(processes, noise, folder
         kills = 0
         output = folder / f"killed {step}"
         while True:
-            look_around = after(step if processes == 1 or kills % 2 else step + 3)
+            show = after(step if processes == 1 or kills % 2 else step + 3)
             try:
-                told = make(recipe_of(folder, *noise), output, processes if kills % 2 else 1, look_around)
+                told = make(recipe_of(folder, *noise), output, processes if kills % 2 else 1, show)
             except Killed:
                 kills += 1
                 assert kills < 200
@@ -253,7 +253,7 @@ def test_what_a_kill_leaves_half_written_is_no_harm(place, folder, monkeypatch):
                 make(recipe_of(folder), output)
     else:
         with pytest.raises(Killed):
-            make(recipe_of(folder), output, look_around=after(9))
+            make(recipe_of(folder), output, show=after(8))
         if place == "shard":  # half of the next
             (output / "train" / "00004.partial").mkdir()
             (output / "train" / "00004.partial" / "source.ids").write_bytes(b"ab")
@@ -367,7 +367,7 @@ def fits(reason: str, pair: tuple[str, str], folder: Path) -> bool:
 )
 def test_a_folder_that_was_begun_with_another_recipe_is_refused(change, message, folder):
     with pytest.raises(Killed):
-        make(recipe_of(folder), folder / "out", look_around=after(3))
+        make(recipe_of(folder), folder / "out", show=after(3))
     before = files(folder / "out")
     with pytest.raises(UserError, match=message):
         make(recipe_of(folder, change), folder / "out")
@@ -376,7 +376,7 @@ def test_a_folder_that_was_begun_with_another_recipe_is_refused(change, message,
 
 def test_a_folder_whose_text_was_changed_is_refused(folder):
     with pytest.raises(Killed):
-        make(recipe_of(folder), folder / "out", look_around=after(3))
+        make(recipe_of(folder), folder / "out", show=after(3))
     with open(folder / "b.jsonl", "a") as file:
         file.write("\n")
     with pytest.raises(UserError, match=r"b\.jsonl: was changed since .*out was prepared from it"):
@@ -385,7 +385,7 @@ def test_a_folder_whose_text_was_changed_is_refused(folder):
 
 def test_text_that_was_only_touched_is_the_same(folder):
     with pytest.raises(Killed):
-        make(recipe_of(folder), folder / "out", look_around=after(3))
+        make(recipe_of(folder), folder / "out", show=after(3))
     (folder / "b.jsonl").touch()
     make(recipe_of(folder), folder / "out")
     (folder / "b.jsonl").touch()
@@ -472,7 +472,7 @@ def test_a_folder_that_does_not_fit_is_one_line(folder):
     with pytest.raises(UserError, match="out: no such folder; make it with `headway prepare"):
         read(recipe_of(folder, named))
     with pytest.raises(Killed):
-        make(recipe_of(folder), out, look_around=after(3))
+        make(recipe_of(folder), out, show=after(3))
     with pytest.raises(UserError, match="out: isn't finished; go on with `headway prepare`"):
         read(recipe_of(folder, named))
     make(recipe_of(folder), out)

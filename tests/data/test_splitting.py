@@ -54,9 +54,9 @@ def written(folder: Path, rows: list[tuple[str, str, str]], files: int = 1) -> C
     return CorpusFiles(paths, [])
 
 
-def split(corpus: CorpusFiles, document: Layout | None = None, **options) -> dict[str, list[tuple[str, str]]]:
-    splitter = Splitter(corpus, ("de", "en"), document, **options)
-    found = splitter.measuring(PARTS)
+def split(corpus: CorpusFiles, document: Layout | None = None) -> dict[str, list[tuple[str, str]]]:
+    splitter = Splitter(corpus, ("de", "en"), document)
+    found = splitter.measuring()
     return {**found, "train": list(splitter.training()), "left out": [("", "")] * splitter.left_out.total()}
 
 
@@ -164,7 +164,7 @@ def test_blank_pairs_are_left_out_and_counted_once(tmp_path, near):
     rows = made(random.Random(7))
     blank = [("", "t"), ("  ", " "), (rows[0][0], ""), (rows[1][0], "\u200b"), ("", "")]
     splitter = Splitter(written(tmp_path, rows + [(*pair, "") for pair in blank]), ("de", "en"))
-    found = splitter.measuring(PARTS)
+    found = splitter.measuring()
     list(splitter.training())
     train = list(splitter.training(near=near))
     assert splitter.left_out["blank"] == len(blank)
@@ -174,23 +174,7 @@ def test_blank_pairs_are_left_out_and_counted_once(tmp_path, near):
 def test_copies_measure_within_a_language(tmp_path):
     rows = [(one, one, "") for one, _, _ in made(random.Random(5))]
     splitter = Splitter(written(tmp_path, rows), ("en_GB", "eng"))
-    assert len(splitter.measuring(["test"])["test"]) >= 10
-
-
-def test_given_parts(tmp_path):
-    rows = made(random.Random(6))
-    (tmp_path / "given").mkdir()
-    given_rows = [(one.upper(), "x", "") for one, _, _ in rows[:30]]
-    held_out = [written(tmp_path / "given", given_rows)]
-    splitter = Splitter(written(tmp_path, rows), ("de", "en"), held_out=held_out)
-    found = splitter.measuring(["test"])
-    left = [source for pairs in (found["test"], splitter.training()) for source, _ in pairs]
-    assert left
-    assert not {compared(one) for one in left} & {compared(one) for one, _, _ in given_rows}
-    assert len(found) == 1
-    alone = Splitter(written(tmp_path, rows), ("de", "en"), held_out=held_out)
-    assert alone.measuring([]) == {}
-    assert len(list(alone.training())) + alone.left_out.total() == len(rows)
+    assert len(splitter.measuring()["test"]) >= 10
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 
 from headway.data import corpus as corpus_module
 from headway.data.corpus import CorpusFiles
-from headway.data.filters import HeldOut
 from headway.data.vocabulary import quotas, sample, sampled_texts
 from headway.recipe.reading import make_recipe
 
@@ -90,4 +89,4 @@ def test_what_filters_drop_is_not_learned_from(tmp_path):
     document = {"data": data, "training": {"max_steps": 1}}
     recipe = make_recipe(document)
     corpora = [recipe.data.files_of(recipe.data.train[0])]
-    assert sampled_texts(recipe.preparation(99), corpora, HeldOut()) == [("good", "gut")]
+    assert sampled_texts(recipe.preparation(99), corpora, []) == [("good", "gut")]

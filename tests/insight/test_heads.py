@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headway.insight import measure_heads
+from headway.insight.maps import measure_heads
 from headway.storage import Aligner
 from headway.translator.aligning import alignment
 

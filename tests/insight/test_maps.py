@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headway.insight import AttentionMaps
-from headway.insight.maps import word_groups
+from headway.insight.maps import AttentionMaps, word_groups
 
 
 def maps() -> AttentionMaps:

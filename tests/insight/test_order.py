@@ -7,8 +7,7 @@ import pytest
 import torch
 from tests.translator.test_translator import translator
 
-from headway.insight import find_word_order
-from headway.insight.order import MOST_TRIED, reorderings
+from headway.insight.order import MOST_TRIED, find_word_order, reorderings
 from headway.insight.what_if import Tried, Word
 from headway.translator import Translator
 

@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.colors import to_hex
 from matplotlib.image import imread
 
-from headway.insight import AttentionMaps
+from headway.insight.maps import AttentionMaps
 from headway.insight.pictures import (
     PALETTES,
     HeatMap,

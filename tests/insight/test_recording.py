@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from headway.errors import UserError
-from headway.insight import record_pass
+from headway.insight.recording import record_pass
 from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
 from headway.model.sharing import sharing_copy
 

@@ -3,8 +3,16 @@
 import torch
 from rich.cells import cell_len
 
-from headway.insight import draw_map
-from headway.insight.terminal import PLOT_HEIGHT, PLOT_WIDTH, draw_bars, draw_numbers, draw_plot, draw_shades, shade
+from headway.insight.terminal import (
+    PLOT_HEIGHT,
+    PLOT_WIDTH,
+    draw_bars,
+    draw_map,
+    draw_numbers,
+    draw_plot,
+    draw_shades,
+    shade,
+)
 
 
 def test_columns_stand_under_each_other_also_for_wide_characters():

@@ -11,10 +11,18 @@ from tests.properties.models import EXACT, PAD, SEEDS, attention_by, configs, ra
 
 from headway.decoding import TorchEngine, beam_search, greedy
 from headway.errors import UserError
-from headway.insight import HeadOff, LookAheadOff, PositionsOff, ScalingOff, SwapWords
 from headway.insight.editing import RecomputingEngine, edited_model, prefix_logits
 from headway.insight.recording import record_pass, recording_copy
-from headway.insight.what_if import edited_text, read_edits, usual_cases
+from headway.insight.what_if import (
+    HeadOff,
+    LookAheadOff,
+    PositionsOff,
+    ScalingOff,
+    SwapWords,
+    edited_text,
+    read_edits,
+    usual_cases,
+)
 from headway.model import ModelConfig
 
 SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 8}

@@ -10,7 +10,6 @@ import torch
 from py_mini_racer import JSEvalException
 
 from headway.decoding import SearchOptions, TorchEngine, TorchSearcher
-from headway.insight import HeadOff, edited_model, record_pass
 from headway.insight.analyses.contrast import contrast
 from headway.insight.analyses.contributions import contributions
 from headway.insight.analyses.decoder_lens import cut_encoders, given_by_encoder_layer
@@ -19,6 +18,9 @@ from headway.insight.analyses.faithfulness import faithfulness
 from headway.insight.analyses.logit_lens import logit_lens
 from headway.insight.analyses.patching import patching
 from headway.insight.analyses.reading import Reading
+from headway.insight.editing import edited_model
+from headway.insight.recording import record_pass
+from headway.insight.what_if import HeadOff
 from headway.model import Transformer
 from tests.page.engines import NEVER, VOCABULARY, engine_of, random_model, sources
 

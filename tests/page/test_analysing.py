@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from headway.errors import UserError
-from headway.insight import HeadOff, LookAheadOff, edited_model, record_pass
 from headway.insight.analyses import NAMES, names_by_sentence
 from headway.insight.analyses.contrast import AskContrast
 from headway.insight.analyses.contributions import contributions
@@ -17,6 +16,9 @@ from headway.insight.analyses.erasure import erasure
 from headway.insight.analyses.head_importance import AskHeadImportance
 from headway.insight.analyses.patching import AskPatching
 from headway.insight.analyses.reading import Reading
+from headway.insight.editing import edited_model
+from headway.insight.recording import record_pass
+from headway.insight.what_if import HeadOff, LookAheadOff
 from headway.translator import Translator
 from tests.page.decoding import decoded
 from tests.page.test_inspecting import TEXTS, random_translator

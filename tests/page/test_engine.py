@@ -10,9 +10,9 @@ import torch
 
 from headway.decoding import TorchEngine, beam_search, greedy
 from headway.decoding.constraints import Constraints
-from headway.insight import edited_model, read_edits, record_pass
-from headway.insight.editing import RecomputingEngine, prefix_logits
-from headway.insight.what_if import sees_ahead
+from headway.insight.editing import RecomputingEngine, edited_model, prefix_logits
+from headway.insight.recording import record_pass
+from headway.insight.what_if import read_edits, sees_ahead
 from headway.model import Transformer
 from tests.page.engines import NEVER, engine_of, random_model, sources
 

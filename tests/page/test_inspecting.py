@@ -8,17 +8,10 @@ import pytest
 import torch
 
 from headway.errors import UserError
-from headway.insight import (
-    HeadOff,
-    LookAheadOff,
-    PositionsOff,
-    ScalingOff,
-    SwapWords,
-    TranslationRecord,
-    edited_model,
-    usual_cases,
-)
+from headway.insight.editing import edited_model
 from headway.insight.maps import word_groups
+from headway.insight.record import TranslationRecord
+from headway.insight.what_if import HeadOff, LookAheadOff, PositionsOff, ScalingOff, SwapWords, usual_cases
 from headway.model import Transformer
 from headway.storage import save_model
 from headway.text.subwords import SubwordTokenizer

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headway.errors import UserError
-from headway.insight import PositionsOff, SwapWords
+from headway.insight.what_if import PositionsOff, SwapWords
 from headway.page import ShownRecord
 from headway.page import document as document_module
 from headway.translator import Translator

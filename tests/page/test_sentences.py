@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headway.insight import measure_heads
+from headway.insight.maps import measure_heads
 from headway.page import document as document_module
 from headway.storage import Aligner
 from headway.translator import Translator

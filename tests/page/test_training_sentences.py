@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headway.insight import measure_heads
+from headway.insight.maps import measure_heads
 from tests.page.scripts import page
 from tests.page.sentences import Matrix, bits_of, habit, label_of, names, percents, shares_of, shown
 from tests.page.test_inspecting import random_translator

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from headway.insight import record_pass
-from headway.insight.recording import recording_copy
+from headway.insight.recording import record_pass, recording_copy
 from tests.properties.models import EXACT, SEEDS, configs, random_model, random_words
 
 ERF = np.vectorize(math.erf)

@@ -6,9 +6,8 @@ import re
 import pytest
 
 from headway.errors import LostModelError
-from headway.insight import HeadOff
 from headway.insight.analyses import read_analyses
-from headway.insight.what_if import read_edits
+from headway.insight.what_if import HeadOff, read_edits
 from tests.serving.conftest import CopyingTranslator
 
 JSON = {"content-type": "application/json"}

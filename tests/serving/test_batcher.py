@@ -7,7 +7,17 @@ import time
 
 import pytest
 
-from headway.serving.batcher import FEWEST_TO_SHARE, PATIENCE, SHARES, WORK_PER_BATCH, Batcher, QueueFullError
+from headway.serving.batcher import (
+    FEWEST_TO_SHARE,
+    LATELY,
+    PATIENCE,
+    RECENT,
+    SHARES,
+    SLOW,
+    WORK_PER_BATCH,
+    Batcher,
+    QueueFullError,
+)
 from tests.serving.conftest import until
 from tests.serving.virtual_time import run_in_virtual_time
 
@@ -361,6 +371,32 @@ def test_the_last_idle_worker_is_for_other_clients():
 
     model.seconds = 0.1
     run(model, work, workers=2, batch_size=2, linger=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "quiet", "waits"),
+    [
+        (2 * SLOW, RECENT + 5, 2 * SLOW),
+        (2 * SLOW, LATELY + 5, 3 * SLOW),
+        (SLOW / 2, RECENT + 5, 3 * SLOW / 4),
+        (SLOW / 2, 1, SLOW / 2),
+    ],
+    ids=["slow calls, lately another", "slow calls, alone", "quick calls", "quick calls, another has just asked"],
+)
+def test_slow_calls_of_a_client_leave_a_worker_to_others(call, quiet, waits):
+    """They would wait for the end of such a call, even if they have asked nothing for a while."""
+    model = Model()
+
+    async def work(batcher):
+        await ask(batcher, ["first"], client="other")
+        many = asyncio.create_task(ask(batcher, [f"many {number}" for number in range(200)], client="many"))
+        await asyncio.sleep(call * round(quiet / call) + call / 2)
+        started = asyncio.get_running_loop().time()
+        await ask(batcher, ["second"], client="other")
+        many.cancel()
+        return asyncio.get_running_loop().time() - started
+
+    assert run(model, work, virtual=call, batch_size=1, linger=0) == pytest.approx(waits)
 
 
 def test_requests_take_turns():

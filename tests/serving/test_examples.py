@@ -2,7 +2,8 @@
 
 import pytest
 
-from headway.insight.analyses import LONGEST_ANALYSED, NAMES
+from headway.insight.analyses import NAMES
+from headway.insight.analyses.analysis import LONGEST_ANALYSED
 from headway.serving.pairs import EXAMPLES, LONGEST_EXAMPLE, Pairs, example_text, examples_among
 from tests.serving.conftest import CopyingTranslator
 

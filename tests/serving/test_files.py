@@ -1,7 +1,10 @@
 """Files that are translated, as LibreTranslate's clients send and fetch them."""
 
+import asyncio
+import threading
 import zipfile
 from io import BytesIO
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,7 +96,8 @@ def test_a_request_without_one_file(serve):
     no_file = "file: must be one file of a multipart form"
     assert server.post("/translate_file", json={**fields, "file": "text"}).json() == {"error": no_file}
     assert server.post("/translate_file", data={**fields, "file": "text"}).json() == {"error": no_file}
-    assert "file: " in server.post("/translate_file", files={"source": (None, "de")}).json()["error"]
+    without = {name: (None, code) for name, code in fields.items()}
+    assert "file: " in server.post("/translate_file", files=without).json()["error"]
     two = [("file", ("a.txt", b"a")), ("file", ("b.txt", b"b"))]
     assert server.post("/translate_file", data=fields, files=two).status_code == 400
     assert server.post("/translate", data=fields, files={"q": ("a.txt", b"a")}).status_code == 400
@@ -125,6 +129,31 @@ def test_files_are_forgotten():
     assert kept.get(others[-1]) is None
     large = kept.keep(NamedFile("a", b"x" * 999), "x")
     assert kept.get(large) is not None, "the latest can always be fetched"
+
+
+def test_progress_is_told_to_whoever_knows_the_request(serve):
+    translator, answers = CopyingTranslator(), threading.Semaphore(0)
+    translator.go_on = SimpleNamespace(wait=lambda _: answers.acquire(timeout=30))
+    server = serve(translator, batch_size=1)
+
+    async def running():
+        async with server.client() as client:
+
+            async def reach(done, sentences):
+                while (await client.get("/progress/mine")).json() != {"done": done, "sentences": sentences}:
+                    await asyncio.sleep(0.002)
+
+            await reach(0, 0)
+            file = {"files": {"file": ("a.txt", b"Eins. Zwei. Drei.")}, "headers": {"x-request-id": "mine"}}
+            sent = asyncio.create_task(client.post("/translate_file", data={"source": "de", "target": "en"}, **file))
+            for done in range(3):
+                await reach(done, 3)
+                assert (await client.get("/progress/other")).json() == {"done": 0, "sentences": 0}
+                answers.release()
+            assert (await sent).status_code == 200
+            await reach(0, 0)
+
+    asyncio.run(asyncio.wait_for(running(), 20))
 
 
 def test_clients_wait_for_their_own_files(serve):

@@ -15,7 +15,6 @@ from starlette.exceptions import HTTPException
 from headway.errors import UserError
 from headway.serving import service as service_module
 from headway.serving.admission import BODIES_OF_A_CLIENT, Rates, parse_limits
-from headway.serving.batcher import QueueFullError
 from headway.serving.logs import JsonLines, LogWriter
 from headway.serving.looking_inside import MOST_CALLS, MOST_OF_A_CLIENT, SideThread
 from headway.serving.pairs import Pairs
@@ -348,7 +347,7 @@ def test_an_accepted_request_is_not_refused_late(serve):
         async with server.client() as client:
             first = asyncio.create_task(client.post("/translate", json={**GOOD, "q": html, "format": "html"}))
             await until(lambda: translator.calls)
-            server.service._batcher._queue = 0
+            server.service.batcher._queue = 0
             translator.go_on.set()
             return await first, await client.post("/translate", json=GOOD)
 
@@ -370,10 +369,10 @@ def test_a_request_is_taken_whole_or_not_at_all(serve):
                 asyncio.create_task(client.post("/translate", json={**GOOD, "q": f"a{number}"}, **at(number)))
                 for number in range(20)
             ]
-            await until(lambda: server.service.is_full)
+            await until(lambda: server.service.batcher.is_full)
             several = {**GOOD, "source": "auto", "q": ["Eins", "Zwei", "Drei", "개가"]}
             assert (await client.post("/translate", json=several)).status_code == 503
-            waiting = server.service._batcher.waiting
+            waiting = server.service.batcher.waiting
             for one in (german, korean):
                 one.go_on.set()
             await asyncio.gather(*asked)
@@ -389,7 +388,7 @@ def test_beyond_the_queue_too(serve):
     server = serve(translator, queue=2, batch_size=1)
 
     async def work(client):
-        await until(lambda: server.service.is_full)
+        await until(lambda: server.service.batcher.is_full)
         refused = await client.post("/translate", json=GOOD)
         assert refused.status_code == 503
 
@@ -408,7 +407,7 @@ def test_the_time_is_bounded(serve):
 
     while_working(server, translator, work)
     assert gauge(server) == 0
-    assert server.service._batcher.waiting == 0
+    assert server.service.batcher.waiting == 0
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(serve):
@@ -634,23 +633,27 @@ def test_a_call_has_its_place_until_it_ends_though_its_client_is_gone():
 
     async def ask():
         side = SideThread("test")
+
+        async def is_refused(client, status):
+            with pytest.raises(HTTPException) as refused:
+                await side.call(client, work)
+            assert refused.value.status_code == status
+
         calls = [asyncio.create_task(side.call(f"client {number}", work)) for number in range(MOST_CALLS)]
         await asyncio.to_thread(begun.wait)
-        with pytest.raises(QueueFullError):
-            await side.call("another", work)
+        await is_refused("another", 503)
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         clients = ["one"] * MOST_OF_A_CLIENT + [
-            f"client {number}" for number in range(MOST_CALLS - 1 - MOST_OF_A_CLIENT)
+            f"client {number}" for number in range(MOST_CALLS - 2 - MOST_OF_A_CLIENT)
         ]
         waiting = [asyncio.create_task(side.call(client, work)) for client in clients]
         await asyncio.sleep(0)
-        with pytest.raises(HTTPException) as refused:
-            await side.call("one", work)
-        assert refused.value.status_code == 429
-        with pytest.raises(QueueFullError):
-            await side.call("another", work)
+        await is_refused("one", 429)
+        waiting.append(asyncio.create_task(side.call("last", work)))
+        await asyncio.sleep(0)
+        await is_refused("another", 503)
         ended.set()
         assert await asyncio.gather(*waiting) == [True] * len(waiting)
         assert await side.call("another", int) == 0

@@ -107,7 +107,7 @@ def test_the_protocol_answers_and_gives_connections_back(monkeypatch):
     assert good.endswith(b"ok")
     assert wrong.startswith(b"HTTP/1.1 400")
     assert wrong.endswith(b'{"error":"this is no HTTP request"}')
-    assert PromptProtocol.counted._open.total() == 0
+    assert PromptProtocol.counted._open.taken == 0
     assert 'headway_requests_total{route="other",status="400"} 1.0' in metrics.page().decode()
 
 

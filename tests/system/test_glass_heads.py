@@ -19,7 +19,7 @@ def record(random):
 
 def with_known_heads(document, maps: np.ndarray) -> None:
     """Gives the first layer of the encoder these maps, (heads, query, key), and the measures that they have."""
-    from headway.insight import measure_heads
+    from headway.insight.maps import measure_heads
 
     data = base64.b64encode(maps.astype("<f2").tobytes()).decode()
     name = "encoder.layers.0.self_attention.weights"

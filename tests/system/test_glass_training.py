@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from headway.insight import measure_heads
+from headway.insight.maps import measure_heads
 from tests.system.test_glass_saving import saved
 
 TEXT = "the cat sat on the mat"

@@ -104,8 +104,11 @@ def test_type_and_read(open_page, locale, words):
     assert page.locator("#copy").is_disabled()
 
 
-@pytest.mark.parametrize(("locale", "word"), [("en-US", "Translate a file"), ("ko-KR", "파일 번역")])
-def test_a_file_is_chosen_or_dropped(open_page, server, locale, word):
+@pytest.mark.parametrize(
+    ("locale", "word", "count"),
+    [("en-US", "Translate a file", "3 of 4 sentences"), ("ko-KR", "파일 번역", "4문장 중 3문장")],
+)
+def test_a_file_is_chosen_or_dropped(open_page, server, locale, word, count):
     page, film = open_page(locale), "1\n00:00:01,000 --> 00:00:02,500\n{}\n"
     assert page.locator("#choose-file").inner_text() == word
     assert ".srt" in page.locator("#file-kinds").inner_text()
@@ -126,6 +129,18 @@ def test_a_file_is_chosen_or_dropped(open_page, server, locale, word):
         page.dispatch_event("body", "drop", {"dataTransfer": dropped})
     assert page.locator("body").get_attribute("class") == ""
     assert httpx.get(page.locator("#made").evaluate("made => made.href")).text == film.format("dog cat")
+    asked = []
+    page.route("**/progress/*", lambda route: route.fulfill(json={"done": 3, "sentences": 4}))
+    page.route("**/translate_file", lambda route: asked.append(route))  # noqa: PLW0108  # it marks the function
+    page.set_input_files("#file", file)
+    sync_api.expect(page.locator("#file-count")).to_have_text(count)
+    assert page.locator("#file-progress").evaluate("bar => bar.position") == 0.75
+    [route] = asked
+    assert len(route.request.headers["x-request-id"]) >= 16
+    route.abort()
+    sync_api.expect(page.locator("#file-progress")).to_be_hidden()
+    assert page.locator("#file-count").inner_text() == ""
+    open_page.said.clear()
     page.route("**/translate_file", lambda route: route.fulfill(status=413, json={"error": "too large"}))
     page.set_input_files("#file", file)
     sync_api.expect(page.locator("#file-status")).to_contain_text("too large")

@@ -305,7 +305,9 @@ def test_outputs_that_are_no_plain_files(corpus, trained, tmp_path):
     assert (tmp_path / "pipe").is_fifo()
     assert run_headway("translate", trained, "--output", tmp_path / "a.gz", input_="ant bee\n").code == 0
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"bee ant\n"
-    assert "standard output where --output is left out" in complaint("translate", trained, "--output", "-")
+    assert "--output -: leave --output out, and results go to standard output" in complaint(
+        "translate", trained, "--output", "-"
+    )
     reference = tmp_path / "reference"
     shutil.copy(corpus.file("test.tgt"), reference)
     files = ("--source", corpus.file("test.src"), "--reference", reference)

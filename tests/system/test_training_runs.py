@@ -274,8 +274,9 @@ def test_evaluate_says_what_is_wrong_before_it_works(trained, corpus, tmp_path):
 
 def test_an_odd_corpus_of_ones_own(tmp_path):
     """Byte order mark, "\\r\\n", U+2028, control symbols, blank lines on one side, gzip: ten pairs, two dropped."""
-    source = "\ufeffein Hund\r\n" + "<s> eins\u2028zwei\n" + "\n" + "drei <pad>\n" * 6 + "vier\n"
-    target = "a dog\r\n" + "<s> one\u2028two\n" + "lost\n" + "three <pad>\n" * 6 + "\t\n"
+    german, english = ("".join(f"{word} {number} <pad>\n" for number in range(6)) for word in ("drei", "three"))
+    source = "\ufeffein Hund\r\n" + "<s> eins\u2028zwei\n" + "\n" + german + "vier\n"
+    target = "a dog\r\n" + "<s> one\u2028two\n" + "lost\n" + english + "\t\n"
     (tmp_path / "own.de.gz").write_bytes(gzip.compress(source.encode()))
     (tmp_path / "own.en").write_text(target, newline="")
     files = ["--source", "own.de.gz", "--target", "own.en", "--valid-source", "own.de.gz", "--valid-target", "own.en"]

@@ -1,6 +1,7 @@
 """The end of a run that chose for its user: the search, the card, and a kill in the midst of it."""
 
 import json
+import math
 import re
 import shutil
 
@@ -10,10 +11,11 @@ from typer.testing import CliRunner
 
 from headway.cli import app
 from headway.data.corpus import CorpusFiles
+from headway.recipe.reading import load_recipe
 from headway.recipe.recipe import TokenizerSection
 from headway.storage import find_model, load_model
 from headway.training import finishing
-from headway.training.finishing import BEAMS, EXAMPLES, PENALTIES, UnseenText, choose_search, finish
+from headway.training.finishing import BEAMS, EXAMPLES, PENALTIES, UnseenText, choose_search
 from headway.training.loop import train
 from headway.training.reporter import Reporter
 from headway.translator import Translation, Translator, confidence, int8
@@ -45,6 +47,13 @@ def few_are_enough(tmp_path, monkeypatch):
 @pytest.fixture
 def run(trained, tmp_path):
     return shutil.copytree(trained, tmp_path / "run")
+
+
+def finish(run, tell, files=None, minutes=math.inf):
+    """Ends the run; its scores are those of the training text, if files are given."""
+    held_out = {} if files is None else {"source": str(files / "train.src"), "target": str(files / "train.tgt")}
+    changes = [f"data.held_out={json.dumps(held_out)}"] if held_out else []
+    finishing.finish(load_recipe(run / "recipe.yaml", changes), run, tell, minutes)
 
 
 def corpus(files):
@@ -100,7 +109,7 @@ def test_a_student_searches_no_wider_than_its_teacher_needs():
 
 def test_the_figures_are_those_of_evaluate(run, files, monkeypatch):
     told = []
-    finish(run, told.append, test=corpus(files))
+    finish(run, told.append, files)
     best = load_model(run)
     assert best.int8 is not None
     assert best.calibration is not None
@@ -123,20 +132,20 @@ def test_the_figures_are_those_of_evaluate(run, files, monkeypatch):
     assert [line.split()[2] for line in told[-3:]] == ["translate", "serve", "export"]
 
     monkeypatch.setattr(finishing, "Translator", None)  # once is enough
-    finish(run, told.append, test=corpus(files))
+    finish(run, told.append, files)
 
 
 def test_a_kill_leaves_the_model_and_the_next_time_is_as_good(run, files, tmp_path, monkeypatch):
     whole = shutil.copytree(run, tmp_path / "whole")
-    finish(whole, lambda _: None, test=corpus(files))
+    finish(whole, lambda _: None, files)
     before = contents(run)
     for name in ("judge_int8", "learn_calibration", "score_margins", "save_model"):
         with monkeypatch.context() as patch:
             patch.setattr(finishing, name, interrupted)
             with pytest.raises(KeyboardInterrupt):
-                finish(run, lambda _: None, test=corpus(files))
+                finish(run, lambda _: None, files)
         assert contents(run) == before
-    finish(run, lambda _: None, test=corpus(files))
+    finish(run, lambda _: None, files)
     assert contents(run) == contents(whole)
 
 
@@ -148,7 +157,7 @@ def test_a_short_time_has_fewer_validation_pairs(run, files, monkeypatch):
     for module in (finishing, int8):
         monkeypatch.setattr(module, "FEWEST", 5)
     told = []
-    finish(run, told.append, test=corpus(files), minutes=0.0)
+    finish(run, told.append, files, minutes=0.0)
     assert load_model(run).int8.pairs == 5
     assert any("confidence isn't calibrated: 5 pairs" in line for line in told)
 

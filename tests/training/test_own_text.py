@@ -113,10 +113,32 @@ def test_chosen_columns_are_those_of_both_parts_that_are_given(tmp_path: Path) -
     overrides = ["data.source_language=en", "data.target_language=de", "training.max_steps=1"]
     request = RunRequest(train, [], valid, [], (2, 1), None, overrides, 1.0, fast=False)
     data = choose_for(request, tmp_path / "run", time.monotonic(), lambda _: None).data
-    filters = data.filters
-    assert (filters.max_ratio, filters.script, filters.copies, filters.duplicates) == (6, True, True, ["pair"])
     for corpus, number in ((data.train[0], 30), (data.valid[0], 3)):
         pairs = [(pair.source, pair.target) for pair in data.files_of(corpus).pairs()]
         assert pairs == [(f"{ENGLISH[i % 2]} {i}", f"{GERMAN[i % 2]} {i}") for i in range(number)]
     with pytest.raises(UserError, match=r"gone\.tsv: no such file"):
         choose_for(replace(request, valid_source=[str(tmp_path / "gone.tsv")]), tmp_path / "other", 0.0, print)
+
+
+def test_filters_that_a_corpus_needs_are_chosen_where_parts_are_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here a tenth of the pairs are untranslated, and one of 60 has Korean where English belongs."""
+    rows = [f"{GERMAN[i % 2]} {i}\t{ENGLISH[i % 2]} {i}\n" for i in range(60)]
+    rows[5:11] = [f"{GERMAN[i % 2]} {i}\t{GERMAN[i % 2]} {i}\n" for i in range(5, 11)]
+    rows[20] = f"{GERMAN[0]}\t개가 달립니다\n"
+    (tmp_path / "train.tsv").write_text("".join(rows), "utf-8")
+    (tmp_path / "valid.tsv").write_text("".join(rows[:3]), "utf-8")
+    monkeypatch.setattr(own_text, "MEASURED_SECONDS", 0.1)
+    train, valid = [str(tmp_path / "train.tsv")], [str(tmp_path / "valid.tsv")]
+    overrides = ["data.source_language=de", "data.target_language=en", "model.d_model=16", "model.d_ff=16"]
+    request = RunRequest(train, [], valid, [], None, None, overrides, 1.0, fast=False)
+    told: list[str] = []
+    filters = choose_for(request, tmp_path / "run", time.monotonic(), told.append).data.filters
+    assert (filters.copies, filters.script, filters.max_ratio) == (True, True, None)
+    assert {"data.filters.copies: True, for 10% of the training pairs"} <= {*told}
+    by_hand = replace(request, overrides=[*overrides, "data.filters.copies=false"])
+    filters = choose_for(by_hand, tmp_path / "by-hand", time.monotonic(), told.append).data.filters
+    assert (filters.copies, filters.script) == (False, True)
+    limited = replace(request, overrides=[*overrides, "training.max_steps=1"])
+    assert not choose_for(limited, tmp_path / "limited", time.monotonic(), told.append).data.filters.copies

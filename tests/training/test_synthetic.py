@@ -124,21 +124,17 @@ def test_a_stopped_translation_continues(tmp_path, document, monkeypatch, sample
     monkeypatch.setattr(lines, "CHARACTERS_AT_ONCE", 20)
     calls, notices = [], []
 
-    def stop_at_the_second():
+    def stop_at_the_second(self, lines):
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
+        return translate(self, lines)
 
-    with pytest.raises(KeyboardInterrupt):
-        prepare_folder(
-            options,
-            tmp_path / "cut",
-            notices.append,
-            write_synthetic,
-            None,
-            processes=1,
-            look_around=stop_at_the_second,
-        )
+    translate = synthetic.LineTranslator.translate
+    with monkeypatch.context() as patch:
+        patch.setattr(synthetic.LineTranslator, "translate", stop_at_the_second)
+        with pytest.raises(KeyboardInterrupt):
+            prepare_folder(options, tmp_path / "cut", notices.append, write_synthetic, None, processes=1)
     assert not (tmp_path / "mono.src").exists()
     assert "lines are done; the same command continues" in notices[-1]
     prepare_folder(options, tmp_path / "cut", notices.append, write_synthetic, None, processes=1)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.insight import attention_names, record_pass
+from headway.insight.maps import attention_names
+from headway.insight.recording import record_pass
 from headway.model import ModelConfig, Transformer
 from headway.storage import Aligner
 from headway.translator import aligning as module

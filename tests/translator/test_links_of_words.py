@@ -13,8 +13,8 @@ from headway.storage import Aligner, StoredModel
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import Piece
 from headway.text.words import WordTokenizer
-from headway.translator import Translator, aligning
-from headway.translator.alignments import piece_links, to_pharaoh, word_links
+from headway.translator import Translator, searching
+from headway.translator.aligning import piece_links, to_pharaoh, word_links
 from headway.translator.lines import LineOptions, LineTranslator
 from tests.page.test_inspecting import random_translator
 
@@ -55,13 +55,13 @@ def test_a_piece_of_two_words_links_both_and_a_blank_one_none():
 
 def test_together_or_one_by_one(door, monkeypatch):
     asked = []
-    align = aligning.align
+    align = searching.align
 
     def counted(*arguments):
         asked.append(len(arguments[2]))
         return align(*arguments)
 
-    monkeypatch.setattr(aligning, "align", counted)
+    monkeypatch.setattr(searching, "align", counted)
     texts = [*TEXTS, "", "x" * 100_000]
     together = door.translate(texts, beam_size=3, n_best=2, alignments=True)
     assert asked == [6]

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from headway.text.numbers import NumberCheck
-from headway.translator import Translation, Translator, aligning
+from headway.translator import Translation, Translator, searching
 from tests.page.test_inspecting import TEXTS, random_translator
 
 
@@ -52,7 +52,7 @@ def test_nothing_is_found_before_it_is_asked_for_and_then_once(door, monkeypatch
     tokenizer = door.stored.source_tokenizer
     for name in ("encoded_pieces", "decoded_pieces"):
         monkeypatch.setattr(tokenizer, name, counted(name, getattr(tokenizer, name)))
-    monkeypatch.setattr(aligning, "align", counted("align", aligning.align))
+    monkeypatch.setattr(searching, "align", counted("align", searching.align))
     [found] = door.translate([TEXTS[1]])
     assert asked == []
     for _ in range(2):

@@ -107,7 +107,7 @@ def requested(asked: Sequence[str], run: Path, translator: Translator) -> list[R
 
 def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
     """Pairs that the model can read, from a file with both sides or the run's validation text. Raises UserError."""
-    from headway.insight.analyses import MOST_PAIRS
+    from headway.insight.analyses.analysis import MOST_PAIRS
 
     pairs: Iterable[tuple[str, str]]
     if file is not None:

@@ -1,7 +1,5 @@
 """headway bench"""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import typer

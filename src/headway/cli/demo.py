@@ -88,7 +88,7 @@ def demo(
 
 
 def _show_samples(translator: Translator, sources: list[str], translations: list[Translation]) -> None:
-    from headway.insight import draw_map
+    from headway.insight.terminal import draw_map
 
     for source, translation in zip(sources, translations, strict=False):
         typer.echo(f"  {source:<44} -> {translation.text}")

@@ -130,7 +130,7 @@ def score(
     headway score runs/multi30k-de-en --source test.de --target test.en
     headway score runs/multi30k-de-en --source test.de --target test.en --alignments
     """
-    from headway.translator.alignments import to_pharaoh
+    from headway.translator.aligning import to_pharaoh
     from headway.translator.lines import language_prefix, tag_fault
 
     if pieces and not alignments:

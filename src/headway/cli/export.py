@@ -134,11 +134,10 @@ def page_export(translator: Translator, model: Path, precision: str | None = Non
 def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> HeadImportance | None:
     """The importance of each head over some of the validation pairs; None without pairs or heads."""
     from headway.insight.analyses.head_importance import AskHeadImportance
+    from headway.insight.what_if import every_head
     from headway.serving.pairs import can_be_analysed
 
-    config = translator.model.config
-    heads = config.encoder_layers * config.num_heads
-    heads += 2 * config.decoder_layers * (config.decoder_num_heads or config.num_heads)
+    heads = len(every_head(translator.model.config))
     usable = [pair for pair in pairs if can_be_analysed(translator, *pair)]
     if not heads or not usable:
         return None

@@ -17,7 +17,8 @@ from headway.errors import UserError
 from headway.insight.pictures import HeatMap, check_picture_path, draw_heat_maps, heat_maps, save_picture
 
 if TYPE_CHECKING:
-    from headway.insight import AttentionKind, AttentionMaps, TranslationRecord
+    from headway.insight.maps import AttentionKind, AttentionMaps
+    from headway.insight.record import TranslationRecord
 
 WHOLE = (".html", ".json")
 """Files that hold the whole record."""
@@ -73,8 +74,10 @@ def inspect(
     headway inspect runs/multi30k-de-en "Ein Hund läuft." --analysis contributions --analysis "contrast=A dog walks."
     headway inspect runs/multi30k-de-en --source test.de --target test.en --analysis erasure --output table.jsonl
     """
-    from headway.insight import KINDS, usual_cases
-    from headway.insight.analyses import LONGEST_ANALYSED, TokenNames, names_by_sentence
+    from headway.insight.analyses import names_by_sentence
+    from headway.insight.analyses.analysis import LONGEST_ANALYSED, TokenNames
+    from headway.insight.maps import KINDS
+    from headway.insight.what_if import usual_cases
     from headway.storage import find_model
     from headway.translator.lines import language_prefix
 
@@ -101,9 +104,8 @@ def inspect(
     translator.domain = [source for source, _ in files.validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
     if suffix == ".html":
-        _, plain = translator.info.source_tokenizer.split_tag(text)
-        count = len(usual_cases(translator.info.config, plain))
-        files.tell(f"trying {count} edits of the model and of the text for the page")
+        cases = usual_cases(translator.info.config, translator.info.source_tokenizer.split_tag(text)[1])
+        files.tell(f"trying {len(cases)} edits of the model and of the text for the page")
         if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
             analysis = names_by_sentence()
     analyses = requested(analysis or [], model, translator)
@@ -129,7 +131,7 @@ def inspect(
 
 def _show_maps(charts: list[list[HeatMap]], output: Path | None) -> None:
     """Writes a picture, or prints the maps."""
-    from headway.insight import draw_map
+    from headway.insight.terminal import draw_map
 
     if output is not None:
         save_picture(draw_heat_maps(charts), output)

@@ -19,36 +19,28 @@ if TYPE_CHECKING:
     from headway.recipe.recipe import Recipe
 
 
+def _amount(help: str, least: float = 0.001, most: float = 1e15) -> Any:
+    return Option(min=least, max=most, help=help)
+
+
 def plan(
     context: typer.Context,
     arguments: Annotated[list[str] | None, Argument(metavar="[PRESET|RECIPE] [key.path=value]...")] = None,
-    pairs: Annotated[float | None, Option(min=1, max=1e15, help="Pairs in the corpus, such as 4.5e6.")] = None,
-    source_tokens: Annotated[
-        float, Option(min=0.1, max=1e15, help="Mean tokens of a source, without the end symbol.")
-    ] = 30,
-    target_tokens: Annotated[
-        float, Option(min=0.1, max=1e15, help="Mean tokens of a target, without the end symbol.")
-    ] = 30,
+    pairs: Annotated[float | None, _amount("Pairs in the corpus, such as 4.5e6.", 1)] = None,
+    source_tokens: Annotated[float, _amount("Mean tokens of a source, without the end symbol.", 0.1)] = 30,
+    target_tokens: Annotated[float, _amount("Mean tokens of a target, without the end symbol.", 0.1)] = 30,
     data: Annotated[Path | None, Option(help="Run or prepared data that gives pairs, tokens and vocabulary.")] = None,
     devices: Annotated[int, Option(min=1, max=10**7, help="GPUs, or processes on CPU, that work together.")] = 1,
     hardware: Annotated[str | None, Option(help="Each device: cpu, p100, a100, h100, h200 or l4.")] = None,
-    peak: Annotated[
-        float | None, Option(min=0.001, max=1e15, help="Peak of a device in TFLOP/s. Default: as published.")
-    ] = None,
+    peak: Annotated[float | None, _amount("Peak of a device in TFLOP/s. Default: as published.")] = None,
     efficiency: Annotated[
-        float | None, Option(min=0.001, max=1, help="Share of the peak that is reached. For training 0.3, a guess.")
+        float | None, _amount("Share of the peak that is reached. For training 0.3, a guess.", most=1)
     ] = None,
-    measured: Annotated[
-        float | None, Option(min=0.001, max=1e15, help="Measured target tokens/s or sentences/s of a device.")
-    ] = None,
-    translate: Annotated[float | None, Option(min=1, max=1e15, help="Plan the translation of this many lines.")] = None,
-    serve: Annotated[
-        float | None, Option(min=0.001, max=1e15, help="Plan a server for this many sentences per minute.")
-    ] = None,
+    measured: Annotated[float | None, _amount("Measured target tokens/s or sentences/s of a device.")] = None,
+    translate: Annotated[float | None, _amount("Plan the translation of this many lines.", 1)] = None,
+    serve: Annotated[float | None, _amount("Plan a server for this many sentences per minute.")] = None,
     beam_size: Annotated[int | None, Option(min=1, max=1000, help="Beam size. Default: the recipe's.")] = None,
-    hours: Annotated[
-        float | None, Option(min=0.001, max=1e15, help="Translate in this many hours; computes the devices it takes.")
-    ] = None,
+    hours: Annotated[float | None, _amount("Translate in this many hours; computes the devices it takes.")] = None,
     as_json: JsonOutput = False,
 ) -> None:
     """Calculate time, memory and bandwidth on paper.

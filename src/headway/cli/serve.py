@@ -13,7 +13,7 @@ from typer import Argument, Option
 from headway.cli import options
 from headway.cli.files import load_translator, tell, validation_pairs
 from headway.devices import keep_few_matrix_kernels
-from headway.errors import UserError
+from headway.errors import UserError, needing_extra
 from headway.serving.settings import Limits, Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -86,11 +86,9 @@ def serve(
     headway serve runs/multi30k-de-en --host 0.0.0.0 --api-keys keys.txt --rate-limit 120
     """
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # until requests are accepted there is nothing to wait for
-    try:
+    with needing_extra("serve"):
         from headway.serving.server import bind, parse_proxies
         from headway.serving.server import serve as run
-    except ImportError as error:
-        raise UserError(f"{error.name} is not installed: pip install 'headway[serve]'") from None
     from headway.serving.admission import parse_limits
     from headway.serving.memory import check_memory
     from headway.serving.pairs import Pairs

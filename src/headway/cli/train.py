@@ -97,6 +97,7 @@ def train(
     """
     bound_spinning()
     began = time.monotonic()
+    from headway.data.compressed import plain_name
     from headway.data.corpus import is_two_sided
 
     if list_recipes:
@@ -126,7 +127,9 @@ def train(
     folder = resume or output
     if any(texts.values()):
         asked = _request(texts, column, document, overrides, minutes, fast=fast)
-        run = folder or _run_of(pairs)
+        if folder is None and not pairs:
+            raise UserError("--output is missing: the run directory to make")
+        run = folder or Path("runs") / plain_name(pairs[0]).stem
         recipe = _of_text(asked, run, began, threads, processes, may_resume=may_resume)
     elif recipes or resume is None:
         recipe, run = _of_recipe(recipes[0], overrides, folder, may_resume=may_resume)
@@ -191,15 +194,6 @@ def _request(
         raise UserError("--data is for a recipe, the one from which the folder was prepared")
     layout = {"columns": options.columns_of(column), "document": options.layout_of(document, "--document")}
     return RunRequest(**texts, **layout, overrides=overrides, minutes=minutes or MINUTES, fast=fast)
-
-
-def _run_of(pairs: list[Path]) -> Path:
-    """The run directory that is named after the file of pairs. Raises UserError if there is none."""
-    from headway.data.compressed import plain_name
-
-    if not pairs:
-        raise UserError("--output is missing: the run directory to make")
-    return Path("runs") / plain_name(pairs[0]).stem
 
 
 def _again(run: Path, processes: int, threads: int | None = None) -> str:
@@ -366,16 +360,11 @@ def prepare(
     config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
     initial = load_initial_model(recipe, config)
     stop = StopRequests()
-
-    def end_if_asked() -> None:
-        if (number := stop()) is not None:
-            raise Interrupted(number)
-
     if processes is not None and processes > (cores := usable_cores()):
         tell(f"notice: --processes {processes} on {cores} cores: the others only take memory")
     reporter = Reporter("preparing")
     try:
-        with reporter, stop.listening(), training_lock(folder, "prepares text"):
+        with reporter, stop.listening(), stop.interruptible(), training_lock(folder, "prepares text"):
             if read_manifest(folder) is not None:
                 check_synthetic(recipe.data, folder)
             prepare_folder(
@@ -386,7 +375,6 @@ def prepare(
                 (initial.source_tokenizer, initial.target_tokenizer) if initial else None,
                 processes=processes or usable_cores(),
                 show=reporter.preparing,
-                look_around=end_if_asked,
             )
     except Interrupted as interrupted:
         given = " ".join(map(shlex.quote, arguments))

@@ -15,7 +15,7 @@ from headway.cluster.manifest import Manifest, open_manifest
 from headway.cluster.worker import ShardOutcome, Work, Worker
 from headway.data.compressed import unchanged
 from headway.devices import keep_few_matrix_kernels
-from headway.errors import UserError
+from headway.errors import UserError, needing_extra
 from headway.storage.atomic import remove_leftovers, try_lock
 from headway.threads import use_one_thread
 
@@ -148,9 +148,7 @@ def _connect(ray: ModuleType, address: str, workers: int | None) -> None:
 
 def _ray() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
+    with needing_extra("ray"):
         import ray  # type: ignore[import-not-found]
         import ray.data  # type: ignore[import-not-found]
-    except ImportError:
-        raise UserError("--cluster needs an extra package: pip install 'headway[ray]'") from None
     return ray

@@ -12,13 +12,11 @@ import re
 from itertools import groupby
 
 from headway.corpora import SPLITS, SplitCorpus, files_of
-from headway.errors import UserError
+from headway.errors import UserError, needing_extra
 
-try:
+with needing_extra("torch"):
     from babel import Locale, UnknownLocaleError
     from babel.dates import DateTimePattern, get_date_format, get_time_format, match_skeleton, parse_pattern
-except ImportError:
-    raise UserError("Babel is not installed: pip install 'headway[torch]'") from None
 
 FIRST_DATE, LAST_DATE = datetime.date(1900, 1, 1), datetime.date(2100, 12, 31)
 FILES = files_of("en", "ko")

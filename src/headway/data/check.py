@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from headway.data.corpus import Pair
-from headway.data.filters import HeldOut, Test, either, is_untranslated, other_script, outside, uneven, words
+from headway.data.filters import Test, either, is_untranslated, other_script, outside, texts_of, uneven, words
 from headway.text.characters import has_invisible, is_blank
 from headway.text.detection import script_of_character
 
@@ -70,7 +70,8 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
     checks = (_RAW_BYTE.search, _REPLACED.search, _was_utf8, has_invisible)
     bad_bytes, lost, mojibake, invisible = (either(check, check) for check in checks)
     other_source, other_target = other_script(source.script), other_script(target.script)
-    known = HeldOut.of([(pair.source, pair.target) for pair in held_out])
+    known = [(pair.source, pair.target) for pair in held_out]
+    sources, targets = texts_of(known, 0), texts_of(known, 1)
     uses: Counter[tuple[str, str]] = Counter()
     first: dict[str, str] = {}
 
@@ -91,8 +92,8 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
         ("invisible characters", "controls, zero-width spaces, soft hyphens: a model doesn't get them", invisible),
         ("repeated pair", "the pair stands in the corpus already", lambda one, other: uses[one, other] > 1),
         ("repeated source", "the source stands there already, with another translation", retranslated),
-        ("held-out source", f"a source {too_good}", lambda text, _: text.strip() in known.sources),
-        ("held-out target", f"a target {too_good}", lambda _, text: text.strip() in known.targets),
+        ("held-out source", f"a source {too_good}", lambda text, _: text.strip() in sources),
+        ("held-out target", f"a target {too_good}", lambda _, text: text.strip() in targets),
     ]
     findings = [(Finding(name, meaning), test) for name, meaning, test in tests]
     for pair in pairs:

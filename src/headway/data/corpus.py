@@ -13,7 +13,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
@@ -88,15 +88,21 @@ class CorpusFiles:
         for file in self.sources:
             if is_two_sided(file) and file.is_file() and not self.swapped:  # the other direction has the notices
                 left_out = Counter[str]()
-                with open_text(file) as stream, closing(_lines(stream, file, self.languages, left_out)) as lines:
-                    head = _decoded(b"".join(islice(lines, HEAD)), file, 1, lenient=True)
-                    form = form_of(head, file, self.languages, self.columns)
+                with open_text(file) as stream:
+                    form, lines = self._opened(stream, file, left_out)
                     for _ in lines if is_memory(file) else ():  # counts what is left out
                         pass
                 if left_out:
                     reasons = ", ".join(f"{reason} {count:,}" for reason, count in left_out.items())
                     form = replace(form, notices=(*form.notices, f"entries left out: {reasons}"))
                 yield file, form
+
+    def _opened(self, stream: IO[bytes], file: Path, left_out: Counter[str]) -> tuple[Form, Iterator[bytes]]:
+        """The layout of a file with both sides, and its lines."""
+        lines = _lines(stream, file, self.languages, left_out)
+        head = list(islice(lines, HEAD))
+        texts = _decoded(b"".join(head), file, 1, lenient=True)
+        return form_of(texts, file, self.languages, self.columns), chain(head, lines)
 
 
 @dataclass(frozen=True)
@@ -119,8 +125,18 @@ class Chunk:
 
     def pairs(self) -> Iterator[Pair]:
         """The pairs, blank ones included. Raises UserError."""
-        for line, (source, target) in self.numbered_texts():
-            yield Pair(source, target, self.source_file, line, self.target_file)
+        sources = self.source_lines()
+        if self.target_file is not None:
+            targets = _decoded(self.target, self.target_file, self.first, self.lenient)
+            for (line, source), target in zip(sources, targets, strict=True):
+                yield Pair(source, target, self.source_file, line, self.target_file)
+            return
+        assert self.form is not None
+        for line, text in sources:
+            sides = ("", "") if is_blank(text) else self.form.split(text)
+            if isinstance(sides, str):
+                raise UserError(f"{self.source_file}, line {line}: {sides}")
+            yield Pair(*sides, self.source_file, line)
 
     def source_lines(self) -> list[tuple[int, str]]:
         """The lines of the source file and their numbers. Raises UserError."""
@@ -129,24 +145,6 @@ class Chunk:
             return list(enumerate(lines, start=self.first))
         parts = (line.partition("\t") for line in lines)
         return [(int(number), line) for number, _, line in parts]
-
-    def numbered_texts(self) -> Iterator[tuple[int, Sides]]:
-        """The source and target of each pair, and its line. Raises UserError."""
-        sources = self.source_lines()
-        if self.target_file is not None:
-            targets = _decoded(self.target, self.target_file, self.first, self.lenient)
-            yield from ((line, (source, target)) for (line, source), target in zip(sources, targets, strict=True))
-            return
-        assert self.form is not None
-        for number, line in sources:
-            sides = ("", "") if is_blank(line) else self.form.split(line)
-            if isinstance(sides, str):
-                raise UserError(f"{self.source_file}, line {number}: {sides}")
-            yield number, sides
-
-    def texts(self) -> Iterator[Sides]:
-        """The source and target of each pair. Raises UserError."""
-        return (sides for _, sides in self.numbered_texts())
 
 
 def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
@@ -199,7 +197,7 @@ def read_pairs(
 
 
 def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool = False) -> Iterator[Chunk]:
-    """The text of all corpora after the first `skip` chunks. Raises UserError; `Chunk.texts` finds faults in a line."""
+    """The text of all corpora after the first `skip` chunks. Raises UserError; `Chunk.pairs` finds faults."""
     size = sum(file.stat().st_size for corpus in corpora for file in corpus.sources if file.is_file())
     read = number = 0
     for place, corpus in enumerate(corpora):
@@ -222,17 +220,15 @@ def _chunks_of(
     most = LINES if plain and (target_file is None or is_plain(target_file)) else 1
     with ExitStack() as files:
         stream = files.enter_context(open_text(source_file))
-        sources, form, first = _lines(stream, source_file, corpus.languages), None, 1
+        form, first = None, 1
         if target_file is None:
-            head = list(islice(sources, HEAD))
-            texts = _decoded(b"".join(head), source_file, 1, lenient=True)
-            form = form_of(texts, source_file, corpus.languages, corpus.columns)
+            form, lines = corpus._opened(stream, source_file, Counter())
             form = form.swapped() if corpus.swapped else form
-            rows = zip(chain(head[form.header :], sources), repeat(b""))
+            rows = zip(islice(lines, form.header, None), repeat(b""))
             first += form.header
         else:
-            targets = _lines(files.enter_context(open_text(target_file)), target_file)
-            rows = zip_longest(sources, targets)
+            targets = files.enter_context(open_text(target_file))
+            rows = zip_longest(_lines(stream, source_file), _lines(targets, target_file))
         at_end = False
         while not at_end:
             lines, taken, lacking = [], 0, None
@@ -266,7 +262,7 @@ def _chunks_of(
 
 def _lines(
     stream: IO[bytes], file: Path, languages: Sides = NO_LANGUAGES, left_out: Counter[str] | None = None
-) -> Generator[bytes]:
+) -> Iterator[bytes]:
     """The raw lines. A table or a translators' file has one for each row or pair: its number, a TAB, and the row as in
     a .tsv file or the pair as in a .jsonl file. languages, left_out: as in `read_entries`."""
     kind = _kind(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, compress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.data.corpus import Chunk
-from headway.data.filters import HeldOut, Test, filter_tests
+from headway.data.filters import Test, filter_tests
 from headway.data.noise import VERSIONS
 from headway.data.pair_noise import sentences_of
 from headway.data.two_sided import Sides
@@ -34,6 +34,8 @@ SHOWN = 40
 """Maximum number of characters of each side that are shown of such a pair."""
 
 Texts = list[Sides]
+PairIds = tuple[list[int], list[int]]
+"""The ids of a source and a target."""
 
 
 @dataclass
@@ -51,14 +53,6 @@ class PairCounts:
         return self.kept + sum(self.dropped.values())
 
     @property
-    def blank(self) -> int:
-        return self.dropped.get(BLANK, 0)
-
-    @property
-    def too_long(self) -> int:
-        return self.dropped.get(TOO_LONG, 0)
-
-    @property
     def by_filters(self) -> dict[str, int]:
         return {reason: count for reason, count in self.dropped.items() if reason not in (BLANK, TOO_LONG)}
 
@@ -71,11 +65,12 @@ class PairCounts:
 
     def summary(self) -> str:
         """One line, without the filters, which have `filter_lines`."""
-        blank = f", {self.blank:,} dropped because a side is blank" if self.blank else ""
-        if not self.too_long:
-            return f"{self.kept:,} pairs{blank}"
-        first = ", ".join(self.examples[TOO_LONG])
-        return f"{self.kept:,} pairs{blank}, {self.too_long:,} dropped because they are too long (first: {first})"
+        line = f"{self.kept:,} pairs"
+        if blank := self.dropped.get(BLANK):
+            line += f", {blank:,} dropped because a side is blank"
+        if too_long := self.dropped.get(TOO_LONG):
+            line += f", {too_long:,} dropped because they are too long (first: {', '.join(self.examples[TOO_LONG])})"
+        return line
 
     def filter_lines(self) -> list[str]:
         """The number of pairs that each filter drops, and the first of them."""
@@ -148,8 +143,8 @@ class FilteredChunk:
     lines: list[int]
     texts: Texts
     """The pairs, with tags."""
-    dropped: dict[int, tuple[str, Sides]]
-    """The reason to drop each of the other lines, and its texts."""
+    dropped: list[tuple[int, str, Sides]]
+    """The line of each other pair, the reason to drop it, and its texts."""
     hashes: NDArray[np.uint64]
     """The hashes to find duplicates by: (kinds of duplicates, pairs)."""
 
@@ -160,9 +155,8 @@ class ChunkEncoder:
     def __init__(self, settings: EncodingSettings) -> None:
         self._settings = settings
         self._source, self._target = settings.tokenizers
-        held_out = HeldOut.of(settings.held_out)
         languages = dict.fromkeys(pair for _, pair in settings.corpora)
-        tests = {pair: filter_tests(settings.filters, pair, held_out) for pair in languages}
+        tests = {pair: filter_tests(settings.filters, pair, settings.held_out) for pair in languages}
         self._corpora = [(f"{language_tag(tag)} " if tag else "", tests[pair]) for tag, pair in settings.corpora]
         """For each corpus the beginning of its sources, and its filters."""
         self._valid = {pair: place for place, pair in enumerate(settings.valid)}
@@ -170,13 +164,14 @@ class ChunkEncoder:
     def filtered(self, chunk: Chunk) -> FilteredChunk:
         """Filters the pairs. Raises UserError for a fault in the text."""
         prefix, tests = self._corpora[chunk.corpus]
-        passed, dropped = dict[int, Sides](), dict[int, tuple[str, Sides]]()
-        for line, (source, target) in chunk.numbered_texts():
-            if reason := rejection_reason(source, target, self._settings.max_length, tests):
-                dropped[line] = reason, (source, target)
+        lines, texts, dropped = list[int](), Texts(), list[tuple[int, str, Sides]]()
+        for pair in chunk.pairs():
+            if reason := rejection_reason(pair.source, pair.target, self._settings.max_length, tests):
+                dropped.append((pair.line, reason, (pair.source, pair.target)))
             else:
-                passed[line] = prefix + source, target
-        lines, texts, kinds = list(passed), list(passed.values()), self._settings.filters.duplicates
+                lines.append(pair.line)
+                texts.append((prefix + pair.source, pair.target))
+        kinds = self._settings.filters.duplicates
         hashes = np.array([[hash_of(_compared(pair, kind)) for pair in texts] for kind in kinds], dtype=np.uint64)
         hashes = hashes.reshape(len(kinds), len(texts))
         return FilteredChunk(chunk.corpus, chunk.done, chunk.source_file, lines, texts, dropped, hashes)
@@ -184,78 +179,70 @@ class ChunkEncoder:
     def encode(self, chunk: FilteredChunk, first: NDArray[np.bool_] | None = None) -> EncodedChunk:
         """Encodes the pairs. first: whether each of the hashes is new, to drop duplicates."""
         new: list[bool] = [True] * len(chunk.texts) if first is None else np.all(first, axis=0).tolist()
-        dropped = chunk.dropped | {
-            line: ("duplicates", pair)
-            for line, pair, is_new in zip(chunk.lines, chunk.texts, new, strict=True)
-            if not is_new
-        }
-        lines, texts = list(compress(chunk.lines, new)), list(compress(chunk.texts, new))
-        found = (self._valid.pop(pair, None) for pair in texts) if self._valid else ()
-        valid = [place for place in found if place is not None]
+        rows, dropped = list[tuple[int, Sides]](), [*chunk.dropped]
+        for line, text, is_new in zip(chunk.lines, chunk.texts, new, strict=True):
+            if is_new:
+                rows.append((line, text))
+            else:
+                dropped.append((line, "duplicates", text))
+        texts = [text for _, text in rows]
+        valid = [self._valid.pop(pair) for pair in texts if pair in self._valid]
         sources = self._source.encode_all([source for source, _ in texts], tagged=True)
-        targets = [
-            self._opened(source, ids)
-            for (source, _), ids in zip(texts, self._target.encode_all([target for _, target in texts]), strict=True)
-        ]
-        reasons = list(map(self._rejection_of_ids, sources, targets))
-        dropped |= {line: (reason, pair) for line, pair, reason in zip(lines, texts, reasons, strict=True) if reason}
-        kept = [reason is None for reason in reasons]
-        texts, sources = list(compress(texts, kept)), list(compress(sources, kept))
-        targets = list(compress(targets, kept))
-        counts = PairCounts(kept=len(sources))
-        for line, (reason, pair) in sorted(dropped.items()):
-            shown = "" if reason in (BLANK, TOO_LONG) else "  " + " | ".join(map(_abridged, pair))
+        targets = self._target.encode_all([target for _, target in texts])
+        kept, pairs = Texts(), list[PairIds]()
+        for (line, text), source, target in zip(rows, sources, targets, strict=True):
+            ids = source, self._opened(text[0], target)
+            if reason := self._rejection_of_ids(ids):
+                dropped.append((line, reason, text))
+            else:
+                kept.append(text)
+                pairs.append(ids)
+        counts = PairCounts(kept=len(kept))
+        for line, reason, text in sorted(dropped):
+            shown = "" if reason in (BLANK, TOO_LONG) else "  " + " | ".join(map(_abridged, text))
             counts.add(PairCounts(0, {reason: 1}, {reason: [f"{chunk.file}:{line}{shown}"]}))
         if self._settings.noise is not None:
-            prefix = self._corpora[chunk.corpus][0]
-            sources, targets = self._versions(self._settings.noise, texts, sources, targets, prefix)
+            pairs = self._versions(self._settings.noise, kept, pairs, self._corpora[chunk.corpus][0])
+        source, source_lengths = self._flat([source for source, _ in pairs])
+        target, target_lengths = self._flat([target for _, target in pairs])
         return EncodedChunk(
-            corpus=chunk.corpus,
-            done=chunk.done,
-            counts=counts,
-            source=self._flat(sources),
-            target=self._flat(targets),
-            source_lengths=np.fromiter(map(len, sources), dtype=np.int64, count=len(sources)),
-            target_lengths=np.fromiter(map(len, targets), dtype=np.int64, count=len(targets)),
-            valid=valid,
-            hashes=chunk.hashes,
+            chunk.corpus, chunk.done, counts, source, target, source_lengths, target_lengths, valid, chunk.hashes
         )
 
-    def _versions(
-        self, noise: NoiseSection, texts: Texts, sources: list[list[int]], targets: list[list[int]], prefix: str
-    ) -> tuple[list[list[int]], list[list[int]]]:
+    def _versions(self, noise: NoiseSection, texts: Texts, ids: list[PairIds], prefix: str) -> list[PairIds]:
         """All versions of each pair. The noise depends on the text and the number of the version alone, and that which
         joins sentences on the chunk. If a noisy pair is too long, the usual one replaces it. prefix: the tag at the
         beginning of the sources."""
-        noisy_sources: list[list[int]] = []
-        noisy_targets: list[list[int]] = []
+        made: list[PairIds] = []
         pairs = [(text[len(prefix) :], target) for text, target in texts]
         sentences = sentences_of(pairs) if "joined" in noise.pairs else []
-        for pair, source, target in zip(pairs, sources, targets, strict=True):
+        for pair, usual in zip(pairs, ids, strict=True):
             for number in range(VERSIONS):
-                noisy = noise.applied_to_pair(pair, number, self._settings.dictionary, sentences)
-                text = prefix + noisy[0]
-                source_ids = source if noisy[0] == pair[0] else self._source.encode(text, tagged=True)
-                target_ids = target if noisy[1] == pair[1] else self._opened(text, self._target.encode(noisy[1]))
-                rejected = self._rejection_of_ids(source_ids, target_ids)
-                noisy_sources.append(source if rejected else source_ids)
-                noisy_targets.append(target if rejected else target_ids)
-        return noisy_sources, noisy_targets
+                source, target = noise.applied_to_pair(pair, number, self._settings.dictionary, sentences)
+                noisy = (
+                    usual[0] if source == pair[0] else self._source.encode(prefix + source, tagged=True),
+                    usual[1] if target == pair[1] else self._opened(prefix + source, self._target.encode(target)),
+                )
+                made.append(usual if self._rejection_of_ids(noisy) else noisy)
+        return made
 
     def _opened(self, source: str, target: list[int]) -> list[int]:
         """The ids of the target after those that a translation of this source begins with."""
         return [*self._source.opening(source), *target] if target else target
 
-    def _rejection_of_ids(self, source: list[int], target: list[int]) -> str | None:
+    def _rejection_of_ids(self, pair: PairIds) -> str | None:
         """The reason to drop the pair: a side has more than `max_length` tokens, or both sides together more than
         `max_tokens`, including the start or end symbol. None for a usable pair."""
+        source, target = map(len, pair)
         if not source or not target:  # normalisation removed every character
             return BLANK
-        longest, total = max(len(source), len(target)), len(source) + len(target) + 2
-        return TOO_LONG if longest >= self._settings.max_length or total > self._settings.max_tokens else None
+        too_long = max(source, target) >= self._settings.max_length or source + target + 2 > self._settings.max_tokens
+        return TOO_LONG if too_long else None
 
-    def _flat(self, sentences: list[list[int]]) -> NDArray[Any]:
-        return np.fromiter(chain.from_iterable(sentences), dtype=self._settings.dtype, count=sum(map(len, sentences)))
+    def _flat(self, sentences: list[list[int]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """All ids, concatenated, and the length of each sentence."""
+        lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
+        return np.fromiter(chain.from_iterable(sentences), self._settings.dtype, int(lengths.sum())), lengths
 
 
 def ids_dtype(vocab_size: int) -> np.dtype[Any]:

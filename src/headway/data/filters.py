@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from headway.errors import UserError
+from headway.errors import UserError, needing_extra
 from headway.languages import SCRIPT_NAMES, script_family
 from headway.text.detection import lingua_detector, lingua_language, script_of, script_of_character
 from headway.text.protected import split_protected
@@ -37,29 +36,17 @@ _SCRIPTS = {"Kore": "HANGUL", "Jpan": "CJK", "Hans": "CJK", "Hant": "CJK", "Beng
 """The names by `script_of` that differ from the English names. It counts kana as CJK."""
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """The texts of validation and test, without surrounding white space."""
-
-    pairs: frozenset[tuple[str, str]] = frozenset()
-    sources: frozenset[str] = frozenset()
-    targets: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[str, str]]) -> HeldOut:
-        stripped = [(source.strip(), target.strip()) for source, target in pairs]
-        sources, targets = ({pair[side] for pair in stripped} - {""} for side in (0, 1))
-        return cls(frozenset(stripped), frozenset(sources), frozenset(targets))
-
-
-def filter_tests(filters: FiltersSection, languages: tuple[str, str], held_out: HeldOut) -> list[tuple[str, Test]]:
-    """The chosen filters with their keys, the cheap ones first. languages: codes of source and target. Raises UserError
-    if a filter doesn't know a language or lacks its package."""
+def filter_tests(
+    filters: FiltersSection, languages: tuple[str, str], held_out: Sequence[tuple[str, str]] = ()
+) -> list[tuple[str, Test]]:
+    """The chosen filters with their keys, the cheap ones first. languages: codes of source and target. held_out: the
+    pairs of validation and test. Raises UserError if a filter doesn't know a language or lacks its package."""
     tests: list[tuple[str, Test]] = []
     if filters.overlap == "pair":
-        tests.append(("overlap", lambda one, other: (one.strip(), other.strip()) in held_out.pairs))
+        pairs = {(source.strip(), target.strip()) for source, target in held_out}
+        tests.append(("overlap", lambda one, other: (one.strip(), other.strip()) in pairs))
     elif filters.overlap == "side":
-        sources, targets = held_out.sources, held_out.targets
+        sources, targets = texts_of(held_out, 0), texts_of(held_out, 1)
         tests.append(("overlap", lambda one, other: one.strip() in sources or other.strip() in targets))
     if filters.copies:
         tests.append(("copies", is_untranslated))
@@ -75,6 +62,11 @@ def filter_tests(filters: FiltersSection, languages: tuple[str, str], held_out: 
     if filters.language is not None:
         tests.append(("language", either(*(_other_language(code, filters.language) for code in languages))))
     return tests
+
+
+def texts_of(pairs: Iterable[tuple[str, str]], side: int) -> set[str]:
+    """The texts of a side, without surrounding white space, but no blank ones."""
+    return {pair[side].strip() for pair in pairs} - {""}
 
 
 def script_name(language: str) -> str:
@@ -158,10 +150,8 @@ def _without_protected(text: str) -> str:
 
 def _other_language(language: str, least: float) -> Callable[[str], bool]:
     """Finds texts of `LEAST_JUDGED` letters that lingua doesn't assign to the language, among those of its script."""
-    try:
+    with needing_extra("detect"):
         from lingua import Language
-    except ImportError:
-        raise UserError("data.filters.language needs an extra package: pip install 'headway[detect]'") from None
     own = lingua_language(language)
     if own is None:
         raise UserError(f"data.filters.language: lingua doesn't know the language {language!r}; leave the filter out")

@@ -61,24 +61,18 @@ class Layout:
     def lines(self, lines: Iterable[str], first: int = 1) -> Iterator[Line]:
         """The text of each line. A blank line has a blank text. first: the number of the first line."""
         for number, line in enumerate(lines, start=first):
-            if self == Layout() or is_blank(line):
-                yield Line(number, line)
-            elif self.column is None:
-                yield Line(number, *self._of_field(line))
-            else:
-                yield Line(number, *self._of_column(line, self.column))
+            is_whole = self == Layout() or is_blank(line)
+            yield Line(number, line) if is_whole else Line(number, *self._found(line))
 
-    def _of_column(self, line: str, column: int) -> tuple[str, str]:
+    def _found(self, line: str) -> tuple[str, str]:
         """Text and fault."""
-        columns = fields_of(line) if self.quoted else line.split("\t", column)
-        if columns is None:
-            return "", "has a quoted text without its end"
-        if len(columns) < column:
-            return "", f"has only {len(columns)} column{'s' * (len(columns) > 1)}"
-        return columns[column - 1], ""
-
-    def _of_field(self, line: str) -> tuple[str, str]:
-        """Text and fault."""
+        if self.column is not None:
+            columns = fields_of(line) if self.quoted else line.split("\t", self.column)
+            if columns is None:
+                return "", "has a quoted text without its end"
+            if len(columns) < self.column:
+                return "", f"has only {len(columns)} column{'s' * (len(columns) > 1)}"
+            return columns[self.column - 1], ""
         document = parsed_line(line)
         if document is None:
             return "", "is not JSON"

@@ -9,6 +9,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -25,7 +26,6 @@ _UNSURE = re.compile("new|initial|needs-.*")
 """States of XLIFF in which a target isn't a translation yet."""
 _WORDS, _CODE = {"hi", "mrk", "sub"}, {"bpt", "ept", "it", "ph", "ut"}
 """Inline elements around words, and those around code of the original format."""
-_PO_HEADER = re.compile(rb'.*?^msgid\s+"".*?(?:\n\s*\n|\Z)', re.DOTALL | re.MULTILINE)
 _LINE_BREAK = re.compile(r"\s*(?:\r\n|\r|\n)[^\S\r\n]*")
 _SAFELY: Any = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
 """Options of lxml's parser: external entities aren't loaded."""
@@ -53,18 +53,13 @@ def read_entries(stream: IO[bytes], file: Path, languages: Sides, left_out: Coun
     elif kind in MARKED_UP:
         entries = _of_xliff(stream, file, languages, left_out)
     else:
-        entries = (_of_mo if kind == ".mo" else _of_po)(stream, file, languages, left_out)
+        entries = _of_catalogue(stream, file, languages, left_out)
     for line, source, target, documents in entries:
         sides = in_one_line(source), in_one_line(target)
         if sides[0] and sides[1]:
             yield Entry(line, *sides, {"file": file.name, **documents})
         elif any(sides):
             left_out[UNTRANSLATED] += 1
-
-
-def _entry(line: int, pair: Sides, exchanged: bool, documents: dict[str, str]) -> Entry:
-    source, target = pair[::-1] if exchanged else pair
-    return Entry(line, source, target, documents)
 
 
 def in_one_line(text: str) -> str:
@@ -85,12 +80,11 @@ def _named_languages(file: Path, either_side: bool) -> Sides:
     """The languages in the order of the file. either_side: whether those of a memory may be in any order."""
     kind = plain_name(file).suffix.lower()
     with open_text(file) as stream:
-        if kind == ".mo":
-            return "", next((found for one in _mo_entries(stream, file) if (found := _header_language(one))), "")
-        if kind == ".po":
-            return "", _po_language(_catalogue(stream, file, header_alone=True))
+        if kind in (".po", ".mo"):
+            return "", _catalogue(_whole(stream, file), file).language
         if kind != ".tmx":
-            return next(_languages_of_files(stream, file), NO_LANGUAGES)
+            named = map(_file_languages, _elements(stream, file, set(), {"xliff", "file"}))
+            return next(filter(any, named), NO_LANGUAGES)
         declared, found = "", Counter[str]()
         for element in _elements(stream, file, {"header", "tuv"}):
             declared = element.get("srclang", declared) if _name(element) == "header" else declared
@@ -138,15 +132,44 @@ def formats_extra(file: Path) -> Iterator[None]:
         raise UserError(f"{file}: needs extra packages: pip install 'headway[formats]'") from None
 
 
-def _catalogue(stream: IO[bytes], file: Path, *, header_alone: bool = False) -> Any:
-    content = _whole(stream, file)
-    if header_alone and (header := _PO_HEADER.match(content)):
-        content = header[0]
+class _Message(NamedTuple):
+    """A message of a catalogue, in its plural forms if it has some."""
+
+    line: int
+    sources: list[str]
+    targets: list[str]
+    documents: dict[str, str]
+    unwanted: str
+    """The reason to leave it out; empty for none."""
+
+
+class _Catalogue(NamedTuple):
+    language: str
+    """The language of the translations; empty if the header doesn't name it."""
+    messages: list[_Message]
+
+
+@lru_cache(maxsize=1)
+def _catalogue(content: bytes, file: Path) -> _Catalogue:
+    """A .po or .mo file, kept for the next reading of the same."""
+    if plain_name(file).suffix.lower() == ".mo":
+        return _of_mo(content, file)
     with formats_extra(file):
         try:
-            return parse_catalogue(content)
+            catalogue = parse_catalogue(content)
         except UserError as error:
             raise UserError(f"{file}, {error}") from None
+    messages = []
+    for unit in catalogue.units:
+        if not (unit.isheader() or unit.isblank()):
+            sources, targets = (
+                list(map(str, getattr(text, "strings", [text or ""]))) for text in (unit.source, unit.target)
+            )
+            reference = next(iter(unit.getlocations()), "").rpartition(":")
+            unwanted = OBSOLETE if unit.isobsolete() else FUZZY if unit.isfuzzy() else ""
+            documents = {"reference": reference[0] or reference[2]}
+            messages.append(_Message(unit.line_number or 1, sources, targets, documents, unwanted))
+    return _Catalogue(str(catalogue.parseheader().get("Language", "")).strip(), messages)
 
 
 def parse_catalogue(content: bytes) -> Any:
@@ -171,81 +194,50 @@ def parse_catalogue(content: bytes) -> Any:
     return catalogue
 
 
-def _po_language(catalogue: Any) -> str:
-    return str(catalogue.parseheader().get("Language", "")).strip()
-
-
-def _forms(source: Any, target: Any) -> list[Sides]:
-    """The pairs of an entry. One with plural forms has two: the singular with the first form, the plural with the last.
-    In a target language with a single form that is the plural's."""
-    sources, targets = (list(map(str, getattr(text, "strings", [text or ""]))) for text in (source, target))
-    if len(sources) < 2:
-        return [(sources[0], targets[0])] if sources else []
-    plural = (sources[1], targets[-1])
-    return [(sources[0], targets[0]), plural] if len(targets) > 1 else [plural]
-
-
-def _of_po(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter[str]) -> Iterator[Entry]:
-    catalogue = _catalogue(stream, file)
-    exchanged = _is_exchanged(languages, ("", _po_language(catalogue)), file, 1)
-    for unit in catalogue.units:
-        if unit.isheader() or unit.isblank():
-            continue
-        if unit.isobsolete() or unit.isfuzzy():
-            left_out[OBSOLETE if unit.isobsolete() else FUZZY] += 1
-            continue
-        reference = next(iter(unit.getlocations()), "").rpartition(":")
-        documents = {"reference": reference[0] or reference[2]}
-        for pair in _forms(unit.source, unit.target):
-            yield _entry(unit.line_number or 1, pair, exchanged, documents)
-
-
-def _mo_entries(stream: IO[bytes], file: Path) -> Iterator[tuple[int, bytes, bytes]]:
-    """Number, key and value of each entry. translate-toolkit would take what is left of a file that was cut off."""
-    content = _whole(stream, file)
+def _of_mo(content: bytes, file: Path) -> _Catalogue:
+    """A .mo file. translate-toolkit would take what is left of one that was cut off."""
     order = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}.get(content[:4])
     if order is None or len(content) < 20:
         raise UserError(f"{file}: isn't a .mo file")
-    _, count, keys, values = struct.unpack(f"{order}4I", content[4:20])
-    total = 0
+    _, count, *tables = struct.unpack(f"{order}4I", content[4:20])
+    entries, total = list[list[bytes]](), 0
     for number in range(count):
-        parts = []
-        for table in (keys, values):
+        entries.append([])
+        for table in tables:  # of keys, of values
             begin = table + 8 * number
             length, offset = struct.unpack(f"{order}2I", content[begin : begin + 8].ljust(8, b"\xff"))
             total += length
             if offset + length > len(content) or total > 2 * len(content):
                 raise UserError(f"{file}: entry {number + 1} of {count:,} is outside the file; is it complete?")
-            parts.append(content[offset : offset + length])
-        yield number + 1, parts[0].rpartition(b"\x04")[2], parts[1]
+            entries[-1].append(content[offset : offset + length])
+    header = next((value for key, value in entries if not key), b"")
+    charset = re.search(rb"charset=([\w\-]+)", header)
+    language = re.search(rb"^Language: *([\w@.\-]+)", header, re.MULTILINE)
+    encoding = charset[1].decode("ascii", "replace") if charset else "utf-8"
+    messages = []
+    for number, (key, value) in enumerate(entries, start=1):
+        if key:
+            try:
+                source, target = (side.decode(encoding).split("\0") for side in (key.rpartition(b"\x04")[2], value))
+            except (UnicodeDecodeError, LookupError):
+                raise UserError(f"{file}: entry {number} isn't {encoding}, which its header names") from None
+            messages.append(_Message(number, source, target, {}, ""))
+    return _Catalogue(language[1].decode("ascii", "replace") if language else "", messages)
 
 
-def _header_language(entry: tuple[int, bytes, bytes]) -> str:
-    """The language by an entry, if that is the header."""
-    found = None if entry[1] else re.search(rb"^Language: *([\w@.\-]+)", entry[2], re.MULTILINE)
-    return found[1].decode("ascii", "replace") if found else ""
-
-
-def _of_mo(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter[str]) -> Iterator[Entry]:
-    encoding, exchanged = "utf-8", False
-    for number, key, value in _mo_entries(stream, file):
-        if not key:
-            found = re.search(rb"charset=([\w\-]+)", value)
-            encoding = found[1].decode("ascii", "replace") if found else encoding
-            exchanged = _is_exchanged(languages, ("", _header_language((number, key, value))), file, 1)
+def _of_catalogue(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter[str]) -> Iterator[Entry]:
+    """A message with plural forms has two pairs: the singular with the first form, the plural with the last. In a
+    target language with a single form that is the plural's."""
+    language, messages = _catalogue(_whole(stream, file), file)
+    exchanged = _is_exchanged(languages, ("", language), file, 1)
+    for line, sources, targets, documents, unwanted in messages:
+        if unwanted:
+            left_out[unwanted] += 1
             continue
-        try:
-            texts = [[form.decode(encoding) for form in side.split(b"\0")] for side in (key, value)]
-        except (UnicodeDecodeError, LookupError):
-            raise UserError(f"{file}: entry {number} isn't {encoding}, which its header names") from None
-        for pair in _forms(_Strings(texts[0]), _Strings(texts[1])):
-            yield _entry(number, pair, exchanged, {})
-
-
-class _Strings(NamedTuple):
-    """The forms of a text, as translate-toolkit has them."""
-
-    strings: list[str]
+        pairs = list(zip(sources[:2], (targets[0], targets[-1]), strict=False))
+        for pair in pairs if len(targets) > 1 else pairs[-1:]:
+            source, target = pair[::-1] if exchanged else pair
+            yield Entry(line, source, target, documents)
 
 
 def _elements(stream: IO[bytes], file: Path, names: set[str], beginnings: set[str] | None = None) -> Iterator[Any]:
@@ -261,6 +253,9 @@ def _elements(stream: IO[bytes], file: Path, names: set[str], beginnings: set[st
                 if dtd is not None and next(iter(dtd.iterentities()), None) is not None:
                     raise UserError(f"{file}: declares entities (<!ENTITY), which could be anything; remove them")
             if (name := _name(element)) in (beginnings if event == "start" else names):
+                for entity in element.iter(etree.Entity):
+                    line = entity.getparent().sourceline
+                    raise UserError(f"{file}, line {line}: refers to an entity that XML doesn't have")
                 yield element
             if event == "end" and name in ("tu", "trans-unit", "unit"):
                 parent = element.getparent()
@@ -275,29 +270,16 @@ def _elements(stream: IO[bytes], file: Path, names: set[str], beginnings: set[st
 
 
 def _name(element: Any) -> str:
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+    return element.tag.rpartition("}")[2]
 
 
 def _code(variant: Any) -> str:
     return variant.get(_LANGUAGE) or variant.get("lang") or ""
 
 
-def _children(element: Any, *names: str) -> Iterator[Any]:
-    return (child for child in element if _name(child) in names)
-
-
 def _text(element: Any, codes: dict[str, str]) -> str:
     """The text of a segment, with its inline elements. codes: the original code of an XLIFF 2 unit, by its ids."""
-    parts = [element.text or ""]
-    for child in element:
-        if not isinstance(child.tag, str):
-            raise _EntityError
-        parts += [_inline(child, codes), child.tail or ""]
-    return "".join(parts)
-
-
-class _EntityError(Exception):
-    """A reference to an entity that isn't declared in the file."""
+    return (element.text or "") + "".join(_inline(child, codes) + (child.tail or "") for child in element)
 
 
 def _inline(element: Any, codes: dict[str, str]) -> str:
@@ -313,26 +295,19 @@ def _inline(element: Any, codes: dict[str, str]) -> str:
     return codes.get(element.get("dataRef", "")) or f"<{name}{shown}/>"
 
 
-def _segment(element: Any, file: Path, codes: dict[str, str] | None = None) -> str:
-    try:
-        return _text(element, codes or {})
-    except _EntityError:
-        raise UserError(f"{file}, line {element.sourceline}: refers to an entity that XML doesn't have") from None
-
-
 def _of_memory(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter[str]) -> Iterator[Entry]:
     seen, has_pairs = Counter[str](), False
     for unit in _elements(stream, file, {"tu"}):
-        variants = {_code(variant): variant for variant in _children(unit, "tuv")}
+        variants = {_code(variant): variant for variant in unit.iterchildren("{*}tuv")}
         seen.update(variants.keys())
         chosen = [same_language(code, variants) for code in languages]
         if chosen[0] is None or chosen[1] is None:
             left_out["without one of the languages"] += 1
             continue
         has_pairs = True
-        segments = [next(_children(variants[code], "seg"), None) for code in chosen if code is not None]
-        source, target = ("" if one is None else _segment(one, file) for one in segments)
-        documents = {prop.get("type", ""): prop.text or "" for prop in _children(unit, "prop")}
+        segments = [variants[code].find("{*}seg") for code in chosen if code is not None]
+        source, target = ("" if one is None else _text(one, {}) for one in segments)
+        documents = {prop.get("type", ""): prop.text or "" for prop in unit.iterchildren("{*}prop")}
         yield Entry(unit.sourceline or 1, source, target, documents)
     if not has_pairs:
         raise UserError(f"{file}: has no pair in {languages[0]} and {languages[1]}; has {', '.join(seen) or 'no text'}")
@@ -344,25 +319,17 @@ def _file_languages(element: Any) -> Sides:
     return element.get(names[0], ""), element.get(names[1], "")
 
 
-def _languages_of_files(stream: IO[bytes], file: Path) -> Iterator[Sides]:
-    for element in _elements(stream, file, set(), {"xliff", "file"}):
-        if any(found := _file_languages(element)):
-            yield found
-
-
 def _of_xliff(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter[str]) -> Iterator[Entry]:
     exchanged, document = False, {}
-    for element in _elements(stream, file, {"trans-unit", "segment", "unit"}, {"xliff", "file"}):
+    for element in _elements(stream, file, {"trans-unit", "segment"}, {"xliff", "file"}):
         name = _name(element)
         if name in ("xliff", "file"):
             if any(found := _file_languages(element)):
                 exchanged = _is_exchanged(languages, found, file, element.sourceline or 1)
             document = {"original": element.get("original") or element.get("id") or ""}
             continue
-        if name == "unit":
-            continue
         unit = element if name == "trans-unit" else element.getparent()
-        source, target = (next(_children(element, side), None) for side in ("source", "target"))
+        source, target = (element.find(f"{{*}}{side}") for side in ("source", "target"))
         if source is None:
             raise UserError(f"{file}, line {element.sourceline}: has no source")
         state = element.get("state", "") if target is None else target.get("state") or element.get("state", "")
@@ -371,10 +338,7 @@ def _of_xliff(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter
         elif target is not None and len(target.xpath("string()").strip()) and _UNSURE.fullmatch(state):
             left_out[FUZZY] += 1
         else:
-            codes = {
-                one.get("id", ""): one.text or ""
-                for data in _children(unit, "originalData")
-                for one in _children(data, "data")
-            }
-            sides = _segment(source, file, codes), "" if target is None else _segment(target, file, codes)
-            yield _entry(element.sourceline or 1, sides, exchanged, document)
+            codes = {one.get("id", ""): one.text or "" for one in unit.iterfind("{*}originalData/{*}data")}
+            pair = _text(source, codes), "" if target is None else _text(target, codes)
+            source, target = pair[::-1] if exchanged else pair
+            yield Entry(element.sourceline or 1, source, target, document)

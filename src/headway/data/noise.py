@@ -62,43 +62,33 @@ def with_typo(word: str, random: Random) -> str:
     if len(places) < 2:
         return word
     for edit in random.sample(EDITS, len(EDITS)):
-        place = random.choice(places[:-1] if edit is _swapped else places)
-        if (found := word[:place] + edit(word[place:], random)) != word:
+        place = random.choice(places[:-1] if edit == "swap" else places)
+        before, char, after = word[:place], word[place], word[place + 1 :]
+        jamo = unicodedata.normalize("NFD", char) if "가" <= char <= "힣" else ""
+        match edit:
+            case "swap":
+                found = before + after[:1] + char + after[1:]
+            case "drop":
+                found = before + (unicodedata.normalize("NFC", jamo[:2]) if len(jamo) == 3 else "") + after
+            case "repeat":
+                found = before + char + char + after
+            case _:
+                hit = _beside(char, jamo)
+                found = before + (random.choice(hit) if hit else char) + after
+        if found != word:
             return found
     return word
 
 
-def _swapped(rest: str, _: Random) -> str:
-    return rest[1:2] + rest[0] + rest[2:]
+def _beside(char: str, jamo: str) -> list[str]:
+    """The characters by a key beside that of a letter, or of one of its jamo."""
+    if not jamo:
+        return [key.upper() if char.isupper() else key for key in NEIGHBOURS.get(char.lower(), ())]
+    keys = [jamo[:part] + key + jamo[part + 1 :] for part, one in enumerate(jamo) for key in NEIGHBOURS[one]]
+    return [unicodedata.normalize("NFC", one) for one in keys]
 
 
-def _dropped(rest: str, _: Random) -> str:
-    jamo = _jamo_of(rest[0])
-    return (unicodedata.normalize("NFC", jamo[:2]) if len(jamo) == 3 else "") + rest[1:]
-
-
-def _repeated(rest: str, _: Random) -> str:
-    return rest[0] + rest
-
-
-def _beside(rest: str, random: Random) -> str:
-    """Replaces the first letter by that of a key beside it."""
-    char = rest[0]
-    if jamo := _jamo_of(char):
-        keys = [jamo[:part] + key + jamo[part + 1 :] for part, one in enumerate(jamo) for key in NEIGHBOURS[one]]
-        hit = [unicodedata.normalize("NFC", one) for one in keys]
-    else:
-        hit = [key.upper() if char.isupper() else key for key in NEIGHBOURS.get(char.lower(), ())]
-    return (random.choice(hit) if hit else char) + rest[1:]
-
-
-def _jamo_of(char: str) -> str:
-    """The jamo that compose a syllable; empty for another character."""
-    return unicodedata.normalize("NFD", char) if "가" <= char <= "힣" else ""
-
-
-EDITS = (_swapped, _dropped, _repeated, _beside)
-"""Edits of the part of a word that begins with the letter concerned."""
+EDITS = ("swap", "drop", "repeat", "beside")
 _KEYS = f" {QWERTY} {DUBEOLSIK} "
 NEIGHBOURS = {key: (_KEYS[i - 1] + _KEYS[i + 1]).replace(" ", "") for i, key in enumerate(_KEYS) if key != " "}
 """The keys to the left and right of each key, and of each jamo that composes syllables."""

@@ -32,35 +32,10 @@ _WORD = re.compile(
 """Words that aren't parts of code; \\0 stands for protected text. Korean endings follow Latin words without a space."""
 _TITLED = re.compile(r"(?<!\S)(?:[^\w\s\0]|_)*[^\W\d_]")
 """The first letter of a word, with punctuation such as a quotation mark or an accelerator before it."""
-_ELEMENTS = (
-    "b",
-    "i",
-    "em",
-    "strong",
-    "code",
-    "tt",
-    "link",
-    "emph",
-    'a href="{}"',
-    'span class="{}"',
-    "g id={}",
-    "0",
-    "1",
-)
-_PLACEHOLDERS = (
-    "%s",
-    "%d",
-    "%1",
-    "%1$s",
-    "%{{{}}}",
-    "{{{}}}",
-    "{{0}}",
-    "${{{}}}",
-    "$({})",
-    "%({})s",
-    "$[{}]",
-    "{{{{{}}}}}",
-)
+_ELEMENTS = 'b,i,em,strong,code,tt,link,emph,a href="{}",span class="{}",g id={},0,1'.split(",")  # noqa: SIM905
+_PLACEHOLDERS = "%s %d %1 %1$s %{{{}}} {{{}}} {{0}} ${{{}}} $({}) %({})s $[{}] {{{{{}}}}}".split()  # noqa: SIM905
+_INNER = "\0"
+"""Stands for the word in a change of it."""
 
 
 def titled(text: str) -> str:
@@ -113,38 +88,34 @@ def with_tags(pair: Pair, dictionary: Mapping[str, str], random: Random) -> Pair
     """The pair with changes at one or two aligned places, the same on both sides: a tag around the word, a placeholder
     or code instead of it, or other digits of a number. Without aligned words a tag is around the whole text."""
     places = aligned_words(pair, dictionary)
-    changes: list[tuple[tuple[Span, Span], str, str | None]] = []
+    changes: dict[tuple[Span, Span], str] = {}
     for place in random.sample(places, min(len(places), random.choice((1, 2)))):
-        word = pair[0][slice(*place[0])]
-        if not any(_overlap(place[side], done[side]) for done, _, _ in changes for side in (0, 1)):
-            changes.append((place, *_change(word, random)))
-    if not changes:
-        changes = [(((0, len(pair[0])), (0, len(pair[1]))), *_tags(random))]
+        if not any(_overlap(place[side], done[side]) for done in changes for side in (0, 1)):
+            changes[place] = _change(pair[0][slice(*place[0])], random)
+    changes = changes or {((0, len(pair[0])), (0, len(pair[1]))): _tags(random)}
     made = list(pair)
     for side in (0, 1):
-        for place, before, after in sorted(changes, key=lambda one: one[0][side], reverse=True):
+        for place in sorted(changes, key=lambda one: one[side], reverse=True):
             (start, end), text = place[side], made[side]
-            kept = before if after is None else f"{before}{text[start:end]}{after}"
-            made[side] = text[:start] + kept + text[end:]
+            made[side] = text[:start] + changes[place].replace(_INNER, text[start:end]) + text[end:]
     return made[0], made[1]
 
 
-def _change(word: str, random: Random) -> tuple[str, str | None]:
-    """Text before and after the word, or text instead of it and None."""
+def _change(word: str, random: Random) -> str:
     if any(map(str.isdigit, word)):
-        return re.sub(r"\d", lambda _: str(random.randrange(10)), word), None
+        return re.sub(r"\d", lambda _: str(random.randrange(10)), word)
     match random.randrange(3):
         case 0:
-            return random.choice(_PLACEHOLDERS).format(_name(random)), None
+            return random.choice(_PLACEHOLDERS).format(_name(random))
         case 1:
-            return code_of(random), None
+            return code_of(random)
         case _:
             return _tags(random)
 
 
-def _tags(random: Random) -> tuple[str, str]:
+def _tags(random: Random) -> str:
     element = random.choice(_ELEMENTS)
-    return f"<{element.format(_name(random))}>", f"</{element.split()[0]}>"
+    return f"<{element.format(_name(random))}>{_INNER}</{element.split()[0]}>"
 
 
 def _name(random: Random) -> str:
@@ -153,7 +124,7 @@ def _name(random: Random) -> str:
 
 def joined_pairs(pair: Pair, others: Sequence[Pair], random: Random) -> Pair:
     """The pair, if it is a sentence, with one or two others in one line. others: by `sentences_of`."""
-    if not others or not _is_sentence(pair):
+    if not others or not sentences_of([pair]):
         return pair
     source, target = zip(pair, *random.choices(others, k=random.choice((1, 2))), strict=True)
     return _one_line(source), _one_line(target)
@@ -161,11 +132,7 @@ def joined_pairs(pair: Pair, others: Sequence[Pair], random: Random) -> Pair:
 
 def sentences_of(pairs: Iterable[Pair]) -> list[Pair]:
     """The pairs whose sides end as sentences do."""
-    return [*filter(_is_sentence, pairs)]
-
-
-def _is_sentence(pair: Pair) -> bool:
-    return all(has_end(side.rstrip()) for side in pair)
+    return [pair for pair in pairs if all(has_end(side.rstrip()) for side in pair)]
 
 
 def _one_line(texts: Iterable[str]) -> str:

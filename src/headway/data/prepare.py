@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any, TypeVar
 
 from headway.data.compressed import is_plain, unchanged
 from headway.data.corpus import CorpusFiles, read_chunks, read_lines, same_text
-from headway.data.encoding import ChunkEncoder, EncodingSettings, PairCounts, Texts, total
-from headway.data.filters import HeldOut
+from headway.data.encoding import BLANK, TOO_LONG, ChunkEncoder, EncodingSettings, PairCounts, Texts, total
 from headway.data.options import DataSection, FiltersSection, ParallelFiles, PreparationOptions
 from headway.data.pair_noise import DICTIONARY_PAIRS, dictionary_of
 from headway.data.prepared import (
@@ -34,9 +34,9 @@ from headway.data.prepared import (
     state_of_text,
     write_manifest,
 )
-from headway.data.processes import LOOK_AROUND_EVERY, encode_chunks
+from headway.data.processes import encode_chunks
 from headway.data.shards import SIDES, ShardsWriter
-from headway.data.vocabulary import Tokenizers, learn_tokenizers, noisy_texts, sampled_texts
+from headway.data.vocabulary import Tokenizers, learn_tokenizers, sampled_texts
 from headway.errors import UserError
 from headway.storage.atomic import write_directory, write_file, write_json
 from headway.storage.changes import first_change
@@ -44,8 +44,8 @@ from headway.storage.changes import first_change
 Notice = Callable[[str], None]
 Show = Callable[[int, float, float, float], None]
 """Shows progress: pairs so far, pairs per second, the share of the text that is done, minutes left."""
-Synthesize = Callable[[DataSection, Notice, Callable[[], None]], None]
-"""Writes the translations of `data.syntheses` that don't exist yet; calls its last argument often, which may raise."""
+Synthesize = Callable[[DataSection, Notice], None]
+"""Writes the translations of `data.syntheses` that don't exist yet."""
 Result = TypeVar("Result")
 
 
@@ -78,21 +78,16 @@ def prepare_folder(
     *,
     processes: int,
     show: Show | None = None,
-    look_around: Callable[[], None] = lambda: None,
 ) -> None:
-    """Makes the folder, or continues an unfinished one. look_around: called several times a second, and may raise.
-    Raises UserError for a folder that holds something else, or was begun from another recipe or other text."""
+    """Makes the folder, or continues an unfinished one. Raises UserError for a folder that holds something else, or was
+    begun from another recipe or other text."""
     manifest = read_manifest(folder)
     if manifest is None:
         if folder.is_dir() and any(folder.iterdir()) and not (folder / WORK).is_dir():
             raise UserError(f"{folder}: is not empty and holds no prepared data; choose another --output")
-        _Preparation(options, folder, notice, processes, show, look_around).finish(synthesize, tokenizers)
+        _Preparation(options, folder, notice, processes, show).finish(synthesize, tokenizers)
         return
-    files = _text_of(options.data)
-    text_is_there = files and all(file.exists() for file in files)  # a finished folder doesn't need its text any more
-    _refuse_changes(
-        folder, manifest["made_from"], made_from(options), manifest["text"], files if text_is_there else None
-    )
+    _refuse_changes(folder, manifest["made_from"], made_from(options), manifest["text"], _text_of(options.data))
     refuse_damage(folder, manifest)
     shutil.rmtree(folder / WORK, ignore_errors=True)
     notice(f"{folder}: is prepared already")
@@ -109,12 +104,13 @@ def tell_changes(data: DataSection, folder: Path, notice: Notice) -> None:
 
 
 def _refuse_changes(
-    folder: Path, before: dict[str, Any], now: dict[str, Any], text: list[list[Any]], files: Sequence[Path] | None
+    folder: Path, before: dict[str, Any], now: dict[str, Any], text: list[list[Any]], files: Sequence[Path]
 ) -> None:
-    """Raises UserError if the recipe (`made_from`) or the text differs from that before. text: its `state_of_text`."""
+    """Raises UserError if the recipe (`made_from`) or the text, as far as it is still there, differs from that before.
+    text: its `state_of_text`."""
     if changed := first_change(before, now):
         raise UserError(f"{folder}: was begun with another recipe: {changed}; choose another --output, or delete it")
-    for change in changes_of_text(folder, text, files) if files is not None else ():
+    for change in changes_of_text(folder, text, files) if files else ():
         raise UserError(f"{change}; put the text back as it was, choose another --output, or delete {folder}")
 
 
@@ -139,7 +135,6 @@ class _Preparation:
     notice: Notice
     processes: int
     show: Show | None = None
-    look_around: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         data, self.work = self.options.data, self.folder / WORK
@@ -153,7 +148,7 @@ class _Preparation:
         to_translate = [CorpusFiles(tuple(synthesis.given), ()) for synthesis in data.syntheses]
         given = self.train[: len(self.train) - len(to_translate)]
         _check_files([*given, *to_translate, *self.valid, *self.held_out])
-        synthesize(data, self.notice, self.look_around)
+        synthesize(data, self.notice)
         corpora = [*self.train, *self.valid, *self.held_out]
         text = self._begin(_all_files(corpora))
         with unchanged(_all_files(corpora)):
@@ -197,15 +192,11 @@ class _Preparation:
 
     def _tokenizers(self, tokenizers: Tokenizers | None, held_out: Texts) -> Tokenizers:
         """The folder's tokenizers. If it has none yet, writes the given ones or learns them from the training text."""
-
-        def learned() -> tuple[Tokenizers, list[str]]:
-            texts = sampled_texts(self.options, self.train, HeldOut.of(held_out))
-            return learn_tokenizers(self.options, noisy_texts(self.options, texts))
-
         done = self.work / "tokenizers"
         if not done.exists():
             if tokenizers is None:
-                tokenizers, notices = _in_thread(learned, self.look_around)
+                sampled = partial(sampled_texts, self.options, self.train, held_out)
+                tokenizers, notices = _in_thread(lambda: learn_tokenizers(self.options, sampled()))
                 for line in notices:
                     self.notice(line)
             for side, tokenizer in zip(SIDES, tokenizers, strict=True):
@@ -235,13 +226,16 @@ class _Preparation:
 
     def _encode_train(self, tokenizers: Tokenizers, valid_texts: Texts, held_out: Texts) -> None:
         data, valid = self.options.data, tuple(dict.fromkeys(valid_texts))
+        dictionary = {}
+        if data.noise and "tags" in data.noise.pairs:
+            dictionary = dictionary_of(sampled_texts(self.options, self.train, held_out, DICTIONARY_PAIRS))
         settings = replace(
             self._settings(tokenizers, data.corpora),
             filters=data.filters,
             held_out=tuple(held_out),
             valid=valid,
             noise=data.noise,
-            dictionary=self._dictionary(held_out),
+            dictionary=dictionary,
         )
         kinds = settings.filters.duplicates
         shards = ShardsWriter(self.folder / "train", settings.dtype, len(self.train), self.work, kinds)
@@ -266,13 +260,6 @@ class _Preparation:
         ]
         write_json(self.folder / REPORT, {"pairs": counts.read, "kept": counts.kept, "corpora": corpora})
 
-    def _dictionary(self, held_out: Texts) -> dict[str, str]:
-        """Words that translate each other, for the noise that needs them."""
-        noise = self.options.data.noise
-        if not noise or "tags" not in noise.pairs:
-            return {}
-        return dictionary_of(sampled_texts(self.options, self.train, HeldOut.of(held_out), DICTIONARY_PAIRS))
-
     def _write_shards(self, shards: ShardsWriter, settings: EncodingSettings) -> None:
         """Encodes the chunks that aren't written yet. Raises UserError for a corpus without a usable pair."""
         written = shards.written
@@ -281,7 +268,7 @@ class _Preparation:
             self.notice(f"going on after {pairs_before:,} pairs")
         began = time.monotonic()
         chunks = read_chunks(self.train, skip=written.chunks)
-        with closing(encode_chunks(chunks, settings, self.processes, shards.first_of, self.look_around)) as encoded:
+        with closing(encode_chunks(chunks, settings, self.processes, shards.first_of)) as encoded:
             for chunk in encoded:
                 _check_usable(self.train[: chunk.corpus], written.counts[: chunk.corpus], settings)
                 shards.add(chunk)
@@ -297,9 +284,10 @@ class _Preparation:
 def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], settings: EncodingSettings) -> None:
     for corpus, found in zip(corpora, counts, strict=True):
         if not found.kept:
+            blank, too_long = (found.dropped.get(reason, 0) for reason in (BLANK, TOO_LONG))
             filters = "".join(f", {count} dropped by data.filters.{name}" for name, count in found.by_filters.items())
             raise UserError(
-                f"{corpus.sources[-1]}: holds no usable pair ({found.blank} blank, {found.too_long} longer than "
+                f"{corpus.sources[-1]}: holds no usable pair ({blank} blank, {too_long} longer than "
                 f"model.max_length={settings.max_length} or {settings.max_tokens} tokens on both sides{filters})"
             )
 
@@ -307,29 +295,25 @@ def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], 
 def _check_files(corpora: Sequence[CorpusFiles]) -> None:
     """Raises UserError for a file that can't be opened, before hours are spent on the others."""
     for corpus in corpora:
-        for files in (corpus.sources, corpus.targets):
-            found = [_has_lines(file) for file in files]  # opens every file
-            if found and not any(found):
+        for files in filter(None, (corpus.sources, corpus.targets)):
+            if pipes := [file for file in files if not is_plain(file)]:
+                raise UserError(
+                    f"{pipes[0]}: is a pipe or device, but training reads its text several times; give a file"
+                )
+            firsts = [next(read_lines(file), None) for file in files]  # opens every file
+            if firsts.count(None) == len(files):
                 if corpus.targets:
                     for _ in corpus.pairs():
                         pass  # if the other side has lines, this error names both counts
                 raise UserError(f"{files[0]}: is empty; give a file with one sentence per line")
 
 
-def _has_lines(file: Path) -> bool:
-    if not is_plain(file):
-        raise UserError(f"{file}: is a pipe or device, but training reads its text several times; give a file")
-    with closing(read_lines(file)) as lines:
-        return next(lines, None) is not None
-
-
-def _in_thread(work: Callable[[], Result], look_around: Callable[[], None]) -> Result:
+def _in_thread(work: Callable[[], Result]) -> Result:
     """Does the work in a thread and returns its result, so that signals are noticed meanwhile: sentencepiece may be
-    busy for minutes. If `look_around` raises, the thread runs on until the process ends."""
+    busy for minutes. If a signal raises, the thread runs on until the process ends."""
     pool = ThreadPool(1)
     result = pool.apply_async(work)
     pool.close()
     while not result.ready():
-        result.wait(LOOK_AROUND_EVERY)
-        look_around()
+        result.wait(0.2)  # on Windows a wait without an end notices no signal
     return result.get()

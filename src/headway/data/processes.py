@@ -9,11 +9,9 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from itertools import chain, islice
 from multiprocessing import get_context, parent_process
 from threading import Thread
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,28 +24,20 @@ FEW = 2
 """Chunks that aren't worth starting processes for."""
 AHEAD = 2
 """Chunks per process that are filtered ahead of those that are tokenised, and tokenised ahead of the next in order."""
-LOOK_AROUND_EVERY = 0.2
-"""Seconds between calls of `look_around`."""
 FirstOf = Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
 """Says for each hash of a chunk, (kinds, pairs), whether it is new. It is called for the chunks in their order."""
-Result = TypeVar("Result")
 
 
 def encode_chunks(
-    chunks: Iterator[Chunk],
-    settings: EncodingSettings,
-    processes: int,
-    first_of: FirstOf,
-    look_around: Callable[[], None] = lambda: None,
+    chunks: Iterator[Chunk], settings: EncodingSettings, processes: int, first_of: FirstOf
 ) -> Generator[EncodedChunk]:
     """The chunks as ids, in their order. This process encodes them itself if `processes` is 1 or there are few chunks.
-    look_around: called several times a second, and may raise. Raises UserError."""
+    Raises UserError."""
     few = list(islice(chunks, FEW + 1)) if processes > 1 else []
     chunks = chain(few, chunks)
     if len(few) <= FEW:
         encoder = ChunkEncoder(settings)
         for chunk in chunks:
-            look_around()
             filtered = encoder.filtered(chunk)
             yield encoder.encode(filtered, first_of(filtered.hashes))
         return
@@ -58,26 +48,18 @@ def encode_chunks(
             for chunk in islice(chunks, AHEAD * processes - len(filtering)):
                 filtering.append(workers.submit(_filtered, chunk))
             if filtering:
-                filtered = _waited(filtering.popleft(), look_around)
+                filtered = filtering.popleft().result()
                 encoding.append(workers.submit(_encoded, filtered, first_of(filtered.hashes)))
             if not encoding:
                 return
             if not filtering or len(encoding) > AHEAD * processes:
-                yield _waited(encoding.popleft(), look_around)
+                yield encoding.popleft().result()
     except BrokenProcessPool:
-        look_around()  # the signal that ended the process may have come to this one, too
         raise UserError(
             "a process that prepares text was ended, perhaps because memory ran out; try again with fewer processes"
         ) from None
     finally:
         workers.shutdown(cancel_futures=True)
-
-
-def _waited(future: Future[Result], look_around: Callable[[], None]) -> Result:
-    while True:
-        look_around()
-        with suppress(TimeoutError):
-            return future.result(LOOK_AROUND_EVERY)
 
 
 _encoder: ChunkEncoder

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from headway.data.encoding import IDS_DTYPE, EncodedChunk, PairCounts, SeenHashes
 from headway.data.packing import Joined, ranges
@@ -176,10 +177,8 @@ class ShardsWriter:
         self._seen = [SeenHashes() for _ in kinds]
         self.written = WrittenShards([0] * corpora, [PairCounts() for _ in range(corpora)])
         if work is not None and (work / DESCRIPTION).exists():
-            found = json.loads((work / DESCRIPTION).read_bytes())
-            counts, shards = [PairCounts(**one) for one in found["counts"]], [Shard(**one) for one in found["shards"]]
-            self.written = WrittenShards(**{**found, "counts": counts, "shards": shards})
-            for number in range(len(shards) if kinds else 0):
+            self.written = TypeAdapter(WrittenShards).validate_json((work / DESCRIPTION).read_bytes())
+            for number in range(len(self.written.shards) if kinds else 0):
                 hashes = np.fromfile(work / f"{shard_name(number)}.hashes", dtype="<u8").astype(np.uint64)
                 self.first_of(hashes.reshape(len(kinds), -1))
 

@@ -11,12 +11,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain, repeat
 from math import ceil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -48,24 +48,19 @@ SHINGLE, OVERLAP = 3, 0.6
 SHARED = 8
 """Rare members that near sets share; more make a search look at fewer sets, but at more members."""
 RULE = {"pairs": PAIRS, "share": SHARE, "longest": LONGEST, "shingle": SHINGLE, "overlap": OVERLAP}
-NEAR = "like a source that measures"
+MEASURING = ("valid", "test")
+NEAR = "like a validation or test source"
 """A reason to leave out a pair."""
 
 
 def compared(text: str) -> str:
     """The letters, marks and digits of a text, without case and width (NFKC), or a text without any of these itself."""
-    return unicodedata.normalize("NFKC", text).casefold().translate(_COMPARED) or text.strip()
+    return "".join(filter(_is_compared, unicodedata.normalize("NFKC", text).casefold())) or text.strip()
 
 
-class _Compared(dict[int, int | None]):
-    """A table for `str.translate` that drops punctuation, symbols, white space and controls."""
-
-    def __missing__(self, code: int) -> int | None:
-        self[code] = None if unicodedata.category(chr(code))[0] in "PSZC" else code
-        return self[code]
-
-
-_COMPARED = _Compared()
+@cache
+def _is_compared(char: str) -> bool:
+    return unicodedata.category(char)[0] in "LMN"
 
 
 def shingles(key: str) -> frozenset[str]:
@@ -106,71 +101,56 @@ class NearTexts:
         return ranks[: max(0, len(ranks) - ceil(OVERLAP * len(own)) + SHARED)]
 
 
-class _KeyedPair(NamedTuple):
-    pair: Sides
-    key: str
-    """The source as `compared`."""
-    unit: int
-    """The hash of the document or the source, which stays in one part."""
-
-
 class Splitter:
     """Divides a corpus, in three readings of its files: the first takes a hash of each pair into memory, the second the
     parts that measure, the third passes through the pairs that train."""
 
-    def __init__(
-        self,
-        corpus: CorpusFiles,
-        languages: Sides,
-        document: Layout | None = None,
-        held_out: Iterable[CorpusFiles] = (),
-    ) -> None:
-        """document: the place of a document's name in a line. held_out: other text that measures. Raises UserError."""
+    def __init__(self, corpus: CorpusFiles, languages: Sides, document: Layout | None = None) -> None:
+        """document: the place of a document's name in a line."""
         self._corpus, self._document = corpus, document
         self._may_copy = read_code(languages[0]).language == read_code(languages[1]).language
-        pairs = chain.from_iterable(one.pairs() for one in held_out)
-        self._held_out = {compared(pair.source) for pair in pairs if not is_blank(pair.source)}
         self._parts: dict[int, str] = {}
         """The part of each unit that measures."""
-        self._measuring: set[str] = self._held_out
-        self.left_out: Counter[str] = Counter()
+        self._measuring = set[str]()
+        self.left_out = Counter[str]()
         """Pairs in no part, by reason. Complete once all parts were read."""
 
-    def measuring(self, parts: Sequence[str]) -> dict[str, list[Sides]]:
-        """The pairs of the parts, which are named `test` or `valid`. Raises UserError."""
-        self._parts = self._chosen(parts) if parts else {}
-        found: dict[str, dict[str, tuple[int, Sides]]] = {part: {} for part in parts}
-        for one in self._pairs() if parts else ():
-            if (part := self._parts.get(one.unit)) is None:
+    def measuring(self) -> dict[str, list[Sides]]:
+        """The pairs that measure, of `valid` and of `test`. Raises UserError."""
+        self._parts = self._chosen()
+        found: dict[str, dict[str, tuple[int, Sides]]] = {part: {} for part in MEASURING}
+        for pair, key, unit in self._pairs():
+            if (part := self._parts.get(unit)) is None:
                 continue
-            if reason := self._rejection_reason(one):
+            if reason := self._rejection_reason(pair):
                 self.left_out[reason] += 1
                 continue
-            best = (hash_of("\n".join(one.pair)), one.pair)  # of several translations one, whatever their order
-            if one.key in found[part]:
+            best = (hash_of("\n".join(pair)), pair)  # of several translations one, whatever their order
+            if key in found[part]:
                 self.left_out["another translation or a repeat"] += 1
-                best = min(best, found[part][one.key])
-            found[part][one.key] = best
-        for key in found.get("valid", {}).keys() & found.get("test", {}).keys():  # of two documents
+                best = min(best, found[part][key])
+            found[part][key] = best
+        for key in found["valid"].keys() & found["test"].keys():  # of two documents
             del found["valid"][key]
             self.left_out["in both parts"] += 1
-        self._measuring = self._held_out.union(*found.values())
+        self._measuring = set[str]().union(*found.values())
         return {part: [pair for _, pair in pairs.values()] for part, pairs in found.items()}
 
     def training(self, *, near: bool = True) -> Iterator[Sides]:
         """The other pairs with text, without sources near to one that measures; near=False: the same as one."""
         unwanted = NearTexts(self._measuring) if near else self._measuring
         self.left_out[NEAR] = self.left_out[BLANK] = 0  # of all blank pairs, also those that `measuring` saw
-        for one in self._pairs():
-            if any(map(is_blank, one.pair)):
+        for pair, key, unit in self._pairs():
+            if any(map(is_blank, pair)):
                 self.left_out[BLANK] += 1
-            elif one.unit not in self._parts:
-                if one.key in unwanted:
+            elif unit not in self._parts:
+                if key in unwanted:
                     self.left_out[NEAR] += 1
                 else:
-                    yield one.pair
+                    yield pair
 
-    def _pairs(self) -> Iterator[_KeyedPair]:
+    def _pairs(self) -> Iterator[tuple[Sides, str, int]]:
+        """The pairs, each with its source as `compared` and the hash of what stays in one part, document or source."""
         for chunk in read_chunks([self._corpus]):
             documents: Iterable[str] = repeat("")
             if self._document is not None:
@@ -181,22 +161,19 @@ class Splitter:
                     reason = f"names no {layout.field}" if is_memory(chunk.source_file) else fault.fault
                     raise UserError(f"{chunk.source_file}, line {numbers[fault.number - 1]}: {reason}")
                 documents = [line.text.strip() for line in lines]
-            for pair, document in zip(chunk.texts(), documents, strict=False):
-                key = compared(pair[0])
-                yield _KeyedPair(pair, key, hash_of(f"document\n{document}" if document else key))
+            for pair, document in zip(chunk.pairs(), documents, strict=False):
+                key = compared(pair.source)
+                yield (pair.source, pair.target), key, hash_of(f"document\n{document}" if document else key)
 
-    def _rejection_reason(self, one: _KeyedPair) -> str | None:
-        source, target = one.pair
-        if is_blank(source) or is_blank(target):
+    def _rejection_reason(self, pair: Sides) -> str | None:
+        if any(map(is_blank, pair)):
             return BLANK
-        if not self._may_copy and is_copy(source, target):
+        if not self._may_copy and is_copy(*pair):
             return "copied"
-        if max(len(source), len(target)) > LONGEST:
-            return "long"
-        return "in text that was given" if one.key in self._held_out else None
+        return "long" if max(map(len, pair)) > LONGEST else None
 
-    def _chosen(self, parts: Sequence[str]) -> dict[int, str]:
-        usable = (one.unit for one in self._pairs() if self._rejection_reason(one) is None)
+    def _chosen(self) -> dict[int, str]:
+        usable = (unit for pair, _, unit in self._pairs() if self._rejection_reason(pair) is None)
         units, sizes = np.unique(np.fromiter(usable, dtype=np.uint64), return_counts=True)
         if self._document is None:
             sizes[:] = 1  # each source once
@@ -205,11 +182,11 @@ class Splitter:
         if wanted == 0:
             raise UserError(f"{file}: has {total} different usable sources; to set some apart, {SHARE} are needed")
         largest = wanted
-        if sizes[sizes <= largest].sum() < 2 * len(parts) * wanted:
+        if sizes[sizes <= largest].sum() < 2 * len(MEASURING) * wanted:
             largest = min(LARGEST_DOCUMENT, total // SHARE)
         units, sizes = units[sizes <= largest], sizes[sizes <= largest]
         chosen: dict[int, str] = {}
-        for part in parts:
+        for part in MEASURING:
             order = slice(None) if part == "test" else slice(None, None, -1)
             sums = np.cumsum(sizes[order])
             if not len(sums) or sums[-1] < wanted:
@@ -225,18 +202,16 @@ class Splitter:
 
 @dataclass(frozen=True)
 class Split:
-    """The parts of a corpus."""
+    """A corpus in parts: `train`, `valid` and `test`."""
 
-    train: CorpusFiles
-    valid: CorpusFiles | None
-    test: CorpusFiles | None
+    parts: dict[str, CorpusFiles]
     counts: dict[str, int]
     left_out: dict[str, int]
 
     def summary(self) -> str:
         read = sum(self.counts.values()) + sum(self.left_out.values())
         line = f"{read:,} pairs: " + ", ".join(f"{part} {count:,}" for part, count in self.counts.items())
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.left_out.items())
+        reasons = ", ".join(f"{reason} ({count:,})" for reason, count in self.left_out.items())
         return f"{line}; left out: {reasons}" if reasons else line
 
 
@@ -246,16 +221,12 @@ def split_corpus(
     languages: Sides,
     *,
     document: Layout | None = None,
-    valid: bool = True,
-    test: bool = True,
-    held_out: Sequence[CorpusFiles] = (),
     tell: Callable[[str], None],
 ) -> Split:
     """Writes the parts of a corpus into a new folder, or finds them in one that was made from the same. document: the
-    place of a document's name in a line; documents then stay whole. valid, test: whether to set this part apart.
-    held_out: a part that is given; training pairs near to it are left out. Raises UserError."""
+    place of a document's name in a line; documents then stay whole. Raises UserError."""
     check_languages(languages)
-    files = [file for one in (corpus, *held_out) for file in (*one.sources, *one.targets)]
+    files = [*corpus.sources, *corpus.targets]
     check_files(corpus.sources, corpus.targets)
     if document is not None and corpus.targets:
         raise UserError(f"{corpus.sources[0]}: only files with both sides can name their documents")
@@ -263,12 +234,11 @@ def split_corpus(
     corpus = replace(corpus, languages=languages)
     if read_code(languages[0]) == read_code(languages[1]):
         tell(f"warning: source and target are both {english_name(languages[0])}; to translate, name two languages")
-    parts = [name for name, wanted in (("valid", valid), ("test", test)) if wanted]
     with unchanged(files):
         made_from = {
             "format_version": FORMAT_VERSION,
             "languages": list(languages),
-            "parts": parts,
+            "parts": list(MEASURING),
             "columns": corpus.columns and [column + 1 for column in corpus.columns],
             "document": document and (document.column or document.field),
             "rule": RULE,
@@ -277,23 +247,24 @@ def split_corpus(
         if folder.is_file() or (folder.exists() and any(folder.iterdir())):
             record = _read_record(folder, made_from)
             tell(f"{folder}: is split already")
-            return _split(folder, languages, record["counts"], record["left_out"])
+            return Split(_parts_in(folder, languages), record["counts"], record["left_out"])
         for notice in corpus.notices():
             tell(f"notice: {notice}")
-        splitter = Splitter(corpus, languages, document, held_out)
+        splitter = Splitter(corpus, languages, document)
         with write_directory(folder, sum(file.stat().st_size for file in files)) as new:
-            measuring = {part: _write(pairs, new, part, languages) for part, pairs in splitter.measuring(parts).items()}
-            train = _write(splitter.training(), new, "train", languages)
+            parts = _parts_in(new, languages)
+            measuring = {part: _write(pairs, parts[part]) for part, pairs in splitter.measuring().items()}
+            train = _write(splitter.training(), parts["train"])
             if train < splitter.left_out[NEAR]:
-                tell("notice: most sources are like one that measures; only the same ones are left out of training")
-                train = _write(splitter.training(near=False), new, "train", languages)
+                tell("notice: most sources are like a validation or test source; only identical ones are left out")
+                train = _write(splitter.training(near=False), parts["train"])
             if not train:
                 raise UserError(f"{corpus.sources[0]}: no pair is left to train on; give more text")
             counts = {"train": train, **measuring}
             left_out = {reason: count for reason, count in splitter.left_out.most_common() if count}
             write_json(new / RECORD, {**made_from, "counts": counts, "left_out": left_out})
             write_checksums(new)
-    return _split(folder, languages, counts, left_out)
+    return Split(_parts_in(folder, languages), counts, left_out)
 
 
 def _check_repeatable(files: Sequence[Path]) -> None:
@@ -302,24 +273,15 @@ def _check_repeatable(files: Sequence[Path]) -> None:
             raise UserError(f"{file}: {'can be read only once; give a file' if file.exists() else 'no such file'}")
 
 
-def write_columns(corpora: dict[str, CorpusFiles], folder: Path, languages: Sides) -> dict[str, tuple[Path, Path]]:
+def write_columns(corpora: dict[str, CorpusFiles], folder: Path, languages: Sides) -> dict[str, CorpusFiles]:
     """Writes the chosen columns of whole corpora, by part, into a new folder: a file for each part and side. Raises
     UserError."""
     files = [file for corpus in corpora.values() for file in corpus.sources]
     _check_repeatable(files)
     with write_directory(folder, sum(file.stat().st_size for file in files)) as new:
-        for part, corpus in corpora.items():
-            _write(((pair.source, pair.target) for pair in corpus.pairs()), new, part, languages)
-    return {part: _paths(folder, part, languages) for part in corpora}
-
-
-def _split(folder: Path, languages: Sides, counts: dict[str, int], left_out: dict[str, int]) -> Split:
-    sides = {part: _paths(folder, part, languages) for part in counts}
-    train, valid, test = (
-        CorpusFiles([sides[part][0]], [sides[part][1]], languages) if part in sides else None for part in SPLITS
-    )
-    assert train is not None
-    return Split(train, valid, test, counts, left_out)
+        for part, written in _parts_in(new, languages, corpora).items():
+            _write(((pair.source, pair.target) for pair in corpora[part].pairs()), written)
+    return _parts_in(folder, languages, corpora)
 
 
 def _read_record(folder: Path, made_from: dict[str, Any]) -> dict[str, Any]:
@@ -335,18 +297,21 @@ def _read_record(folder: Path, made_from: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _paths(folder: Path, part: str, languages: Sides) -> tuple[Path, Path]:
-    suffixes = languages if languages[0] != languages[1] else ("source", "target")
-    return folder / f"{part}.{suffixes[0]}", folder / f"{part}.{suffixes[1]}"
+def _parts_in(folder: Path, languages: Sides, parts: Iterable[str] = SPLITS) -> dict[str, CorpusFiles]:
+    source, target = languages if languages[0] != languages[1] else ("source", "target")
+    return {
+        part: CorpusFiles([folder / f"{part}.{source}"], [folder / f"{part}.{target}"], languages) for part in parts
+    }
 
 
-def _write(pairs: Iterable[Sides], folder: Path, part: str, languages: Sides) -> int:
+def _write(pairs: Iterable[Sides], files: CorpusFiles) -> int:
     count = 0
-    with ExitStack() as stack:
-        paths = _paths(folder, part, languages)
-        source, target = (stack.enter_context(open(path, "w", encoding="utf-8", newline="\n")) for path in paths)
-        for pair in pairs:
+    with (
+        open(files.sources[0], "w", encoding="utf-8", newline="\n") as source,
+        open(files.targets[0], "w", encoding="utf-8", newline="\n") as target,
+    ):
+        for one, other in pairs:
             count += 1
-            source.write(f"{pair[0]}\n")
-            target.write(f"{pair[1]}\n")
+            source.write(f"{one}\n")
+            target.write(f"{other}\n")
     return count

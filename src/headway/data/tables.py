@@ -3,7 +3,6 @@
 import csv
 import zipfile
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime, time
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
@@ -63,7 +62,7 @@ def _rows_of_sheet(stream: IO[bytes], file: Path) -> Iterator[tuple[int, list[st
         width = 0
         for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
             _check_size_of_sheet(number, len(values), file)
-            cells = [_shown(value) for value in values]
+            cells = ["" if value is None else str(value) for value in values]
             while cells and not cells[-1].strip():
                 cells.pop()
             width = width or len(cells)
@@ -85,10 +84,3 @@ def _check_size(stream: IO[bytes], file: Path) -> None:
 def _check_size_of_sheet(rows: int, columns: int, file: Path) -> None:
     if rows > MOST_ROWS or columns > MOST_COLUMNS:
         raise UserError(f"{file}: has more than {MOST_ROWS:,} rows or {MOST_COLUMNS} columns")
-
-
-def _shown(value: Any) -> str:
-    """The text of a cell."""
-    if isinstance(value, (datetime, date, time)):
-        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
-    return "" if value is None else str(value)

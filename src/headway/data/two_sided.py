@@ -126,7 +126,7 @@ def form_of_table(
     if places is not None:
         sides = names[places[0]], names[places[1]]
         notices.append(f"the first row names the columns: `{sides[0]}` is the source and `{sides[1]}` the target")
-        named = _languages_of(*sides)
+        named = _language(sides[0]), _language(sides[1])
     if quoted:
         notices.append("fields are quoted, so quotation marks around them and doubled ones inside are no text")
     columns = len(fields_of(rows[0]) or [] if quoted else rows[0].split("\t"))
@@ -149,24 +149,19 @@ def _named_columns(names: Sequence[str], languages: Sides) -> tuple[int, int] | 
         return of_sides[0][0], of_sides[1][0]
     source, target = (_language(one) for one in languages)
     found = [_language(name) for name in names]
-    if source is not None and target is not None and source != target:
+    if source and target and source != target:
         return (found.index(source), found.index(target)) if found.count(source) == found.count(target) == 1 else None
-    places = [place for place, code in enumerate(found) if code is not None and len(code) == 2]
+    places = [place for place, code in enumerate(found) if len(code) == 2]
     if len(places) > 2:
         places = [place for place in places if names[place].strip().lower() not in NUMBERING]
     return (places[0], places[1]) if len(places) == 2 and found[places[0]] != found[places[1]] else None
 
 
-def _language(name: str) -> str | None:
-    """The code of a language, without script and region, by a code of it or its English name; None for other text."""
+def _language(name: str) -> str:
+    """The code of a language, without script and region, by a code of it or its English name; "" for other text."""
     name = visible(name).strip().lower()
     code = name if is_language(name) else code_of_name(name)
-    return code and read_code(code).language
-
-
-def _languages_of(source: str, target: str) -> Sides:
-    """The languages by the names of columns or keys; empty for other names."""
-    return _language(source) or "", _language(target) or ""
+    return read_code(code).language if code else ""
 
 
 def _is_quoted(rows: Sequence[str], *, named: bool) -> bool:
@@ -221,7 +216,8 @@ def _form_of_objects(head: Sequence[str], file: Path, languages: Sides) -> Form:
         raise UserError(f"{file}: has {names} in `translation`, of which source and target can't be told by languages")
     sides = keys[places[0]], keys[places[1]]
     notices = (f"`{sides[0]}` is the source and `{sides[1]}` the target",)
-    return Form(False, keys=sides, nested=nested is not None, languages=_languages_of(*sides), notices=notices)
+    named = _language(sides[0]), _language(sides[1])
+    return Form(False, keys=sides, nested=nested is not None, languages=named, notices=notices)
 
 
 def _nested(document: Any) -> tuple[tuple[str, Any], ...] | None:

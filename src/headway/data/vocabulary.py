@@ -6,7 +6,7 @@ from random import Random
 
 from headway.data.corpus import CorpusFiles, read_chunks
 from headway.data.encoding import Texts, rejection_reason
-from headway.data.filters import HeldOut, filter_tests
+from headway.data.filters import filter_tests
 from headway.data.options import FiltersSection, PreparationOptions
 from headway.data.two_sided import Sides
 from headway.errors import UserError
@@ -24,7 +24,7 @@ Tokenizers = tuple[Tokenizer, Tokenizer]
 
 
 def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokenizers, list[str]]:
-    """The tokenizers learned from these texts, and lines to show about them. Raises UserError."""
+    """The tokenizers learned from these texts, with noise as in training, and lines to show. Raises UserError."""
     tokenizer, data = options.tokenizer, options.data
     if not texts:
         most = CHARACTERS_PER_PIECE * options.max_length
@@ -32,7 +32,8 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
             f"{data.corpora[0].source[0]}: holds no pair with text on both sides, of at most {most:,} "
             f"characters{', that data.filters leaves' if data.filters != FiltersSection() else ''}"
         )
-
+    if data.noise:  # so that capitals, for instance, get tokens of their own
+        texts = [data.noise.applied_to_pair(pair, 0, {}, ()) for pair in texts]
     learned: list[Tokenizer] = []
     for sides in ((0, 1),) if tokenizer.joint else ((0,), (1,)):
         lines = [pair[side] for pair in texts for side in sides]
@@ -63,14 +64,8 @@ def learn_tokenizers(options: PreparationOptions, texts: Texts) -> tuple[Tokeniz
     return (learned[0], learned[-1]), notices
 
 
-def noisy_texts(options: PreparationOptions, texts: Texts) -> Texts:
-    """The texts with the noise of the training text, so that capitals, for instance, get tokens of their own."""
-    noise = options.data.noise
-    return [noise.applied_to_pair(pair, 0, {}, ()) for pair in texts] if noise else texts
-
-
 def sampled_texts(
-    options: PreparationOptions, corpora: Sequence[CorpusFiles], held_out: HeldOut, most: int = SAMPLE_PAIRS
+    options: PreparationOptions, corpora: Sequence[CorpusFiles], held_out: Texts, most: int = SAMPLE_PAIRS
 ) -> Texts:
     """A sample of up to `most` training pairs in the order of the text, without those that are blank or far too long or
     that a filter drops. The filter of duplicates isn't applied. Raises UserError."""
@@ -94,8 +89,9 @@ def sample(corpora: Sequence[CorpusFiles], most: int) -> Iterator[tuple[int, Sid
         numbers, start = drawn[chunk.corpus], before[chunk.corpus]
         end = before[chunk.corpus] = start + chunk.lines
         if of_chunk := numbers[bisect_left(numbers, start) : bisect_left(numbers, end)]:
-            texts = list(chunk.texts())
-            yield from ((chunk.corpus, texts[number - start]) for number in of_chunk)
+            pairs = list(chunk.pairs())
+            found = (pairs[number - start] for number in of_chunk)
+            yield from ((chunk.corpus, (pair.source, pair.target)) for pair in found)
 
 
 def quotas(sizes: Sequence[int], most: int) -> list[int]:

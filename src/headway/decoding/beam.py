@@ -9,9 +9,8 @@ import numpy as np
 from torch import Tensor
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, likeliest, read, rows_to_keep, without_end
+from headway.decoding.engine import Engine, likeliest, read, rows_to_keep, tensor_on, without_end
 from headway.decoding.searcher import Hypothesis, length_penalty, normalized_score, ranked
-from headway.devices import tensor_on
 
 
 @dataclass(frozen=True)

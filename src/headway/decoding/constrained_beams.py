@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headway.decoding.beam import Beams, Continuations
-from headway.decoding.engine import likeliest, read
-from headway.decoding.phrases import Phrase, RequiredPhrases
-from headway.devices import tensor_on
+from headway.decoding.engine import likeliest, read, tensor_on
+from headway.decoding.searcher import Phrase, RequiredPhrases
 
 NONE = -1
 

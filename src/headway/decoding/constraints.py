@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headway.devices import tensor_on
+from headway.decoding.engine import tensor_on
 
 
 @dataclass(frozen=True)

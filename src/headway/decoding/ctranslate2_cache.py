@@ -3,9 +3,6 @@
 Processes may share it; where it can't be written, the model is exported each time.
 """
 
-from __future__ import annotations
-
-import contextlib
 import hashlib
 import json
 import logging
@@ -14,18 +11,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headway.decoding import ctranslate2_model
 from headway.errors import UserError
+from headway.storage import AnyModel
 from headway.storage.atomic import TEMPORARY_SUFFIX
 from headway.storage.checksums import find_damage, write_checksums
-from headway.storage.model_directory import ModelDirectory
-
-if TYPE_CHECKING:
-    from headway.storage import StoredModel
 
 PREFIX = "ctranslate2-"
 MOST_KEPT = 16
@@ -35,13 +28,13 @@ ABANDONED = 24 * 3600
 
 
 @contextmanager
-def exported(model: ModelDirectory | StoredModel, version: str) -> Iterator[Path]:
+def exported(model: AnyModel, version: str) -> Iterator[Path]:
     """The folder of the exported model, from the cache if it is there and undamaged. `version` is CTranslate2's. Raises
     UserError for a model that can't be exported."""
     cache = _folder()
     folder = cache / f"{PREFIX}{_fingerprint(model, version)}"
     if find_damage(folder) is None:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.utime(folder)
         yield folder
         return
@@ -78,7 +71,7 @@ def _temporary_folder() -> str:
         raise UserError("no folder for temporary files can be written; let TMPDIR name one that can") from None
 
 
-def _fingerprint(model: ModelDirectory | StoredModel, version: str) -> str:
+def _fingerprint(model: AnyModel, version: str) -> str:
     """A hash of everything that is exported, and of the code and the version that export it."""
     found = hashlib.sha256(version.encode())
     found.update(Path(ctranslate2_model.__file__).read_bytes())
@@ -100,7 +93,7 @@ def _keep(made: Path, folder: Path) -> None:
         write_checksums(copy)
         if find_damage(folder) is None:  # the other process was faster
             return
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             folder.rename(Path(temporary, "damaged"))
         try:
             copy.rename(folder)
@@ -114,7 +107,7 @@ def _forget_old(cache: Path) -> None:
     """Removes the exports that are too many, and unfinished ones of killed processes."""
     used: dict[Path, float] = {}
     for folder in cache.glob(f"{PREFIX}*"):
-        with contextlib.suppress(FileNotFoundError):  # another process forgets, too
+        with suppress(FileNotFoundError):  # another process forgets, too
             used[folder] = folder.stat().st_mtime
     whole = [folder for folder in used if folder.suffix != TEMPORARY_SUFFIX]
     old = sorted(whole, key=lambda folder: used[folder], reverse=True)[MOST_KEPT:]

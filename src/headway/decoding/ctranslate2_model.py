@@ -4,13 +4,11 @@ CTranslate2 joins queries, keys and values of self-attention in one layer, and k
 attention; it stores position tables, so both kinds of positions are exact. A shortlist becomes its vocabulary map.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +16,11 @@ from headway.decoding.faithful import check_faithful, never_generated
 from headway.errors import UserError
 from headway.model.config import ModelConfig
 from headway.plain import Floats, PlainTransformer
+from headway.storage import AnyModel
 from headway.storage.atomic import write_directory
-from headway.storage.model_directory import ModelDirectory
 from headway.storage.model_info import ModelInfo
 from headway.text.shortlist import Shortlist
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
-
-if TYPE_CHECKING:
-    from headway.storage import StoredModel
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
 QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
@@ -43,7 +38,7 @@ def why_not(config: ModelConfig) -> str | None:
     return None
 
 
-def export_ctranslate2(model: ModelDirectory | StoredModel, output: Path, quantization: str | None = None) -> None:
+def export_ctranslate2(model: AnyModel, output: Path, quantization: str | None = None) -> None:
     """Writes a directory that `ctranslate2.Translator` loads, whole or not at all. Sources are given to it as pieces
     with <eos> last. `quantization` is CTranslate2's, such as `int8`; the check that the model is the same one is made
     without it. Raises UserError."""
@@ -85,7 +80,7 @@ def pieces_of(info: ModelInfo) -> tuple[list[str], list[str]]:
 class ModelPieces:
     """Source and target pieces, as CTranslate2 reads and writes them."""
 
-    def __init__(self, model: ModelDirectory | StoredModel) -> None:
+    def __init__(self, model: AnyModel) -> None:
         self._source, self._target = pieces_of(model)
         self.ids = {piece: id_ for id_, piece in enumerate(self._target)}
         self.never = [self.of_target([id_]) for id_ in never_generated(model)]
@@ -116,7 +111,7 @@ def load_ctranslate2(folder: Path, **options: Any) -> Any:
 class CTranslate2Model:
     """An exported model. `adds_end`: the model itself adds <eos> to each source. Raises UserError."""
 
-    def __init__(self, model: ModelDirectory | StoredModel, folder: Path, *, adds_end: bool = False) -> None:
+    def __init__(self, model: AnyModel, folder: Path, *, adds_end: bool = False) -> None:
         self._translator = load_ctranslate2(folder)
         self._pieces = ModelPieces(model)
         self._end = [] if adds_end else [self._pieces.source_end]
@@ -141,7 +136,7 @@ class CTranslate2Model:
         return [*self._pieces.of_source(source), *self._end]
 
 
-def _save(model: ModelDirectory | StoredModel, folder: Path, quantization: str | None) -> None:
+def _save(model: AnyModel, folder: Path, quantization: str | None) -> None:
     from ctranslate2.specs import common_spec, transformer_spec
 
     config, weights = model.config, model.weights()
@@ -183,7 +178,7 @@ def _save(model: ModelDirectory | StoredModel, folder: Path, quantization: str |
     spec.save(str(folder))
 
 
-def _vocabulary_map(model: ModelDirectory | StoredModel, shortlist: Shortlist) -> Iterator[str]:
+def _vocabulary_map(model: AnyModel, shortlist: Shortlist) -> Iterator[str]:
     """Yields lines of a source piece, TAB and its possible target pieces; without a source piece those of every one."""
     source, target = pieces_of(model)
     never = set(never_generated(model))

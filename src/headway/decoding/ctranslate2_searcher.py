@@ -1,22 +1,16 @@
 """Translating with CTranslate2: the model is exported once, kept in a cache, and run there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain, compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headway.decoding import Hypothesis, SearchOptions
 from headway.decoding.ctranslate2_cache import exported
 from headway.decoding.ctranslate2_model import ModelPieces, load_ctranslate2
-from headway.decoding.options import ABILITIES
-from headway.decoding.phrases import RequiredPhrases
-from headway.decoding.searcher import batches_by_length, ranked, search_batches
+from headway.decoding.searcher import RequiredPhrases, batches_by_length, ranked, search_batches
 from headway.errors import UserError
+from headway.storage import AnyModel
 from headway.threads import current_threads
-
-if TYPE_CHECKING:
-    from headway.storage import ModelDirectory, StoredModel
 
 COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
 SENTENCES_PER_BATCH, ACCELERATOR_SENTENCES = 32, 64
@@ -52,7 +46,7 @@ class CTranslate2Searcher:
 
     takes_phrases = False
 
-    def __init__(self, model: ModelDirectory | StoredModel, device: str, precision: str, threads: int) -> None:
+    def __init__(self, model: AnyModel, device: str, precision: str, threads: int) -> None:
         """device: such as `cpu` or `cuda:1`; precision: one of COMPUTE_TYPES; threads: on CPU. Raises UserError where
         CTranslate2 can't run this model so here."""
         import ctranslate2
@@ -92,9 +86,6 @@ class CTranslate2Searcher:
         required: RequiredPhrases | None = None,
     ) -> list[list[Hypothesis]]:
         assert required is None
-        for what, engines, *_ in (ABILITIES[name] for name in options.changed):
-            if "ctranslate2" not in engines:
-                raise UserError(f"engine ctranslate2 has no {what}; use engine torch")
         limits = [cap + 1 for cap in caps]  # with <eos>
         if options.max_length is None:
             limits = [min(-(-limit // LIMIT_STEP) * LIMIT_STEP, self._longest) for limit in limits]

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -106,8 +107,7 @@ class EnsembleEngine:
         return [engine.start(source) for engine in self._engines]
 
     def step(self, state: list[DecoderState], tokens: Tensor) -> Tensor:
-        steps = [engine.step(each, tokens) for engine, each in zip(self._engines, state, strict=True)]
-        return _log_mean(steps)
+        return _log_mean([engine.step(each, tokens) for engine, each in zip(self._engines, state, strict=True)])
 
     def select(self, state: list[DecoderState], rows: Tensor) -> None:
         for engine, each in zip(self._engines, state, strict=True):
@@ -148,6 +148,13 @@ def padded(sequences: Sequence[Sequence[int]], pad_id: int, multiple: int = 1) -
     """(batch, length): padded at the end to the length of the longest, or to the next `multiple` of it."""
     length = -(-max(map(len, sequences)) // multiple) * multiple
     return torch.tensor([[*sequence, *[pad_id] * (length - len(sequence))] for sequence in sequences])
+
+
+def tensor_on(device: torch.device, array: NDArray[Any]) -> Tensor:
+    """The array as a tensor on the device. Only CUDA copies it while the program goes on: Apple's GPU would read memory
+    that may have been freed meanwhile (https://github.com/pytorch/pytorch/issues/189690)."""
+    tensor = torch.from_numpy(array)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def read(values: Tensor, ids: Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -4,21 +4,16 @@ Every export is checked before it reports success, with sentences of many length
 vocabulary's last one.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from headway.errors import UserError
 from headway.model.config import ModelConfig
 from headway.plain import Floats, Ids, PlainTransformer
-from headway.storage.model_directory import ModelDirectory
-
-if TYPE_CHECKING:
-    from headway.storage import StoredModel
+from headway.storage import AnyModel, ModelDirectory
 
 LENGTHS = (1, 2, 3, 7, 16, 40, 100, 255, 257, 300)
 """Lengths of source sentences in pieces, beside the longest that the model reads."""
@@ -41,7 +36,7 @@ class Exported(Protocol):
         ...
 
 
-def check_faithful(model: ModelDirectory | StoredModel, exported: Exported, tool: str) -> None:
+def check_faithful(model: AnyModel, exported: Exported, tool: str) -> None:
     """Raises UserError if the exported model finds tokens that aren't the likeliest, or other log-probabilities."""
     if model.config.core:
         raise UserError(f"{tool} has no {model.config.core}, the model's core of attention; nothing was exported")
@@ -69,13 +64,13 @@ def check_faithful(model: ModelDirectory | StoredModel, exported: Exported, tool
             )
 
 
-def never_generated(model: ModelDirectory | StoredModel) -> list[int]:
+def never_generated(model: AnyModel) -> list[int]:
     """The target ids that no translation may have."""
     config = model.config
     return sorted({config.pad_id, config.bos_id, *model.target_tokenizer.never_generated} - {config.eos_id})
 
 
-def _logits_of(model: ModelDirectory | StoredModel) -> Callable[[Ids, Ids], Floats]:
+def _logits_of(model: AnyModel) -> Callable[[Ids, Ids], Floats]:
     """The model's computation, as in `PlainTransformer.logits`. A model in memory may compute differently."""
     if isinstance(model, ModelDirectory):
         return PlainTransformer(model.config, model.weights()).logits

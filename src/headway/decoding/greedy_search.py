@@ -8,10 +8,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import BLOCK, Engine, likeliest, read, rows_to_keep, without_end
+from headway.decoding.engine import BLOCK, Engine, likeliest, read, rows_to_keep, tensor_on, without_end
 from headway.decoding.options import Sampling
 from headway.decoding.searcher import Hypothesis
-from headway.devices import tensor_on
 
 FEW = 256
 """Tokens among which a nucleus is looked for first on CPU, where sorting a vocabulary takes most of a step."""

@@ -1,9 +1,7 @@
 """Options of search, each declared once with its bounds, its help, and the engines and exports that have it."""
 
-from __future__ import annotations
-
 import logging
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -81,7 +79,7 @@ class SearchOptions(DefaultOptions):
     """Sample tokens instead of searching with a beam; `n_best` is then the number of samples."""
 
     @model_validator(mode="after")
-    def _fits(self) -> SearchOptions:
+    def _fits(self) -> Self:
         if self.sample is None and self.n_best > self.beam_size:
             raise ValueError(f"n_best={self.n_best} is more than beam_size={self.beam_size}")
         if self.check_numbers and (self.sample is not None or self.beam_size == 1):

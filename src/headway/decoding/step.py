@@ -12,8 +12,6 @@ processors that aren't Intel's. oneDNN, a part of torch, takes packed weights: 2
 EPYC, and twice in bf16 with few rows (docs/tried.md).
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Translates many sources with torch, in batches of similar length. On CPU each core works on batches of its own."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,12 +13,11 @@ from torch import Tensor
 from headway.decoding.beam import BeamWatch, beam_search
 from headway.decoding.constrained_beams import ConstrainedBeams
 from headway.decoding.constraints import Constraints
-from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine, padded
+from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine, padded, tensor_on
 from headway.decoding.greedy_search import greedy, sample
 from headway.decoding.options import Sampling, SearchOptions
-from headway.decoding.phrases import RequiredPhrases
-from headway.decoding.searcher import Hypothesis, search_batches
-from headway.devices import return_freed_memory, tensor_on
+from headway.decoding.searcher import Hypothesis, RequiredPhrases, search_batches
+from headway.devices import return_freed_memory
 
 SENTENCES_PER_BATCH, ROWS_PER_BATCH = 128, 320
 """Maximum batch size, in sentences and in hypotheses (see docs/tried.md)."""
@@ -54,7 +51,7 @@ class _Work(NamedTuple):
     prefixes: Sequence[list[int]]
     required: RequiredPhrases | None = None
 
-    def of(self, batch: list[int]) -> _Work:
+    def of(self, batch: list[int]) -> "_Work":
         sources, caps = [self.sources[i] for i in batch], [self.caps[i] for i in batch]
         return _Work(sources, caps, [self.prefixes[i] for i in batch], self.required and self.required.of(batch))
 

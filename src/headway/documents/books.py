@@ -1,7 +1,7 @@
 """Books: EPUB."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from headway.documents.archives import read_archive, rewrite_archive
 from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
@@ -40,7 +40,7 @@ def _open_contents(data: bytes, languages: Languages) -> OpenedFile:
     found = decode_text(data)
 
     def written(translations: Sequence[str]) -> bytes:
-        rest: Iterator[str] = iter(translations)
+        rest = iter(translations)
         text = _TITLE.sub(lambda match: match[1] + next(rest), found.text)
         return found.encoded(_LANGUAGE.sub(lambda match: match[1] + languages.target, text))
 

@@ -27,8 +27,8 @@ KINDS = {
     "epub": "books.open_epub",
     "eml": "mail.open_eml",
     "po": "messages.open_po",
-    "xliff": "exchange.open_xliff",
-    "tmx": "exchange.open_tmx",
+    "xliff": "messages.open_xliff",
+    "tmx": "messages.open_tmx",
     "ts": "messages.open_ts",
     "android": "messages.open_android",
     "properties": "messages.open_properties",
@@ -42,16 +42,11 @@ KINDS = {
 }
 """For the end of a file's name the function that opens it, and its module here."""
 _OTHER_ENDS = {"htm": "html", "xhtml": "html", "markdown": "md", "xlf": "xliff", "pot": "po"}
-_OFFICE = "soffice --convert-to"
 _CONVERTED = {
-    "doc": f"{_OFFICE} docx",
-    "rtf": f"{_OFFICE} docx",
-    "xls": f"{_OFFICE} xlsx",
-    "ppt": f"{_OFFICE} pptx",
     "pdf": "pdftotext",
-    "docm": f"{_OFFICE} docx",
-    "xlsm": f"{_OFFICE} xlsx",
-    "pptm": f"{_OFFICE} pptx",
+    **dict.fromkeys(("doc", "docm", "rtf"), "soffice --convert-to docx"),
+    **dict.fromkeys(("xls", "xlsm"), "soffice --convert-to xlsx"),
+    **dict.fromkeys(("ppt", "pptm"), "soffice --convert-to pptx"),
 }
 """Ends of the names of files that are no text, and the commands that convert them."""
 MOST_BYTES = 200 * 2**20

@@ -1,14 +1,12 @@
 """Mail: EML, a message as it was sent."""
 
 import re
-from collections.abc import Sequence
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from textwrap import TextWrapper
-from typing import NamedTuple
 
 from headway.documents.parsing import TextFormat
-from headway.documents.segments import Languages, OpenedFile, Segment
+from headway.documents.segments import Languages, OpenedFile, Put, Segment
 from headway.errors import UserError
 
 MOST_PARTS, LONGEST_HEADERS = 1_000, 65_536
@@ -16,44 +14,6 @@ MOST_PARTS, LONGEST_HEADERS = 1_000, 65_536
 _FORMATS: dict[str, TextFormat] = {"text/plain": "text", "text/html": "html"}
 _KIND = re.compile(rb"^content-type:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
 _WRAPPER = TextWrapper(72, break_long_words=False, break_on_hyphens=False)
-
-
-class _Flow(NamedTuple):
-    """Lines of `format=flowed` (RFC 3676), where a space at the end says that the paragraph goes on."""
-
-    params: dict[str, str]
-
-    @classmethod
-    def of(cls, part: EmailMessage) -> "_Flow | None":
-        params = {name: str(part.get_param(name, "")).lower() for name in ("format", "delsp")}
-        is_flowed = part.get_content_subtype() == "plain" and params["format"] == "flowed"
-        return cls({name: value for name, value in params.items() if value}) if is_flowed else None
-
-    @property
-    def _soft(self) -> str:
-        """The end of a line that goes on, after its last word and the space between words."""
-        return " " if self.params.get("delsp") == "yes" else ""
-
-    def joined(self, text: str) -> str:
-        """The text with a line for each paragraph."""
-        made: list[str] = []
-        goes_on = None  # the quotation in which the last line has no end
-        for line in re.split("\r?\n", text):
-            quote, words = re.findall(r"\A(>*) ?(.*)\Z", line, re.DOTALL)[0]
-            made += [] if quote == goes_on else ["\n" * bool(made), quote and f"{quote} "]
-            goes_on = quote if words.endswith(" ") and words != "-- " else None
-            made.append(words.removesuffix(self._soft) if goes_on is not None else words)
-        return "".join(made)
-
-    def broken(self, text: str) -> str:
-        """The text with lines of at most 72 characters and the marks of their quotation."""
-        made: list[str] = []
-        for line in text.split("\n"):
-            quote, words = re.findall(r"\A(>*)(.*)\Z", line, re.DOTALL)[0]
-            lines = [words] if words == "-- " else _WRAPPER.wrap(words.strip() if quote else words) or [""]
-            lines = [f"{quote}{' ' * bool(quote or one.startswith((' ', 'From ')))}{one}" for one in lines]
-            made.append(f" {self._soft}\n".join(lines))
-        return "\n".join(made)
 
 
 def open_eml(data: bytes, _: Languages) -> OpenedFile:
@@ -72,30 +32,51 @@ def open_eml(data: bytes, _: Languages) -> OpenedFile:
     kinds = {part.get_content_type() for part in message.walk()}
     if kinds & {"multipart/signed", "multipart/encrypted", "application/pkcs7-mime"}:
         raise UserError("is signed or encrypted, which a translation can't be")
-    parts = [
-        part
+    message.as_bytes()  # a damaged one can't be written, and is refused here
+
+    def put_subject(subject: str) -> None:
+        if message["subject"]:
+            message.replace_header("subject", " ".join(subject.split()))
+
+    bodies = [
+        _body(part)
         for part in message.walk()
         if isinstance(part, EmailMessage)
         and part.get_content_type() in _FORMATS
         and part.get_content_disposition() != "attachment"
     ]
-    message.as_bytes()  # a damaged one can't be written, and is refused here
-    flows = [_Flow.of(part) for part in parts]
-    segments = [Segment(str(message["subject"] or ""))]
-    segments += [
-        Segment(
-            part.get_content() if flow is None else flow.joined(part.get_content()), _FORMATS[part.get_content_type()]
-        )
-        for part, flow in zip(parts, flows, strict=True)
-    ]
+    return OpenedFile.of([(Segment(str(message["subject"] or "")), put_subject), *bodies], message.as_bytes)
 
-    def written(translations: Sequence[str]) -> bytes:
-        subject, *texts = translations
-        if message["subject"]:
-            message.replace_header("subject", " ".join(subject.split()))
-        for part, flow, text in zip(parts, flows, texts, strict=True):
-            made, params = (text, None) if flow is None else (flow.broken(text), flow.params)
-            part.set_content(made, subtype=part.get_content_subtype(), params=params)
-        return message.as_bytes()
 
-    return OpenedFile(segments, written)
+def _body(part: EmailMessage) -> tuple[Segment, Put]:
+    text, kind = part.get_content(), part.get_content_subtype()
+    params = {name: str(part.get_param(name, "")).lower() for name in ("format", "delsp")}
+    if kind == "html" or params["format"] != "flowed":
+        return Segment(text, _FORMATS[part.get_content_type()]), lambda said: part.set_content(said, subtype=kind)
+    soft = " " if params["delsp"] == "yes" else ""
+    params = {name: value for name, value in params.items() if value}
+    return Segment(_joined(text, soft)), lambda said: part.set_content(_broken(said, soft), params=params)
+
+
+def _joined(text: str, soft: str) -> str:
+    """The text of `format=flowed` (RFC 3676) with a line for each paragraph: a space at the end of a line says that the
+    paragraph goes on. soft: the end of such a line, after its last word and the space between words."""
+    made: list[str] = []
+    goes_on = None  # the quotation in which the last line has no end
+    for line in re.split("\r?\n", text):
+        quote, words = re.findall(r"\A(>*) ?(.*)\Z", line, re.DOTALL)[0]
+        made += [] if quote == goes_on else ["\n" * bool(made), quote and f"{quote} "]
+        goes_on = quote if words.endswith(" ") and words != "-- " else None
+        made.append(words.removesuffix(soft) if goes_on is not None else words)
+    return "".join(made)
+
+
+def _broken(text: str, soft: str) -> str:
+    """The text with lines of at most 72 characters and the marks of their quotation."""
+    made: list[str] = []
+    for line in text.split("\n"):
+        quote, words = re.findall(r"\A(>*)(.*)\Z", line, re.DOTALL)[0]
+        lines = [words] if words == "-- " else _WRAPPER.wrap(words.strip() if quote else words) or [""]
+        lines = [f"{quote}{' ' * bool(quote or one.startswith((' ', 'From ')))}{one}" for one in lines]
+        made.append(f" {soft}\n".join(lines))
+    return "\n".join(made)

@@ -1,56 +1,43 @@
 """Markdown: CommonMark with tables. Code, addresses, HTML and front matter stay."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from headway.documents.marked import Mark, MarkedText, Piece, Tag
+from headway.documents.marked import Mark, MarkedText, Piece, Tag, shown
 from headway.documents.segments import LINE, Languages, OpenedFile, decode_text
 
 _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _SPECIAL = re.compile(r"([\\`*_\[\]<>&~])")
 _LIKE_A_BLOCK = re.compile(r"^(\d*)([#>+*.)=-]+)(?=\s|$)")
 """The beginning of words that would be a heading, an item of a list or a quotation."""
-
-
 _KEPT = re.compile(r"(^:(?::{2}.*|(?=\s))|\[\^[^\[\]\s]+\]:?|\$\$.+?\$\$|\$[^\s$](?:[^$]*[^\s$])?\$(?!\d))")
 """Notes, formulas, and the beginnings of definitions and of blocks such as `::: warning`, which CommonMark lacks."""
 _LINE = re.compile(r":::|:\s|\[\^[^\[\]\s]+\]:")
 """Beginnings of text that stay at the beginning of a line."""
 
 
-@dataclass
-class _Block:
-    """A paragraph, a heading or a cell: from a place in the text to another."""
-
-    start: int
-    end: int
-    is_cell: bool
-    text: MarkedText[Tag]
-
-
 def open_md(data: bytes, _: Languages) -> OpenedFile:
     """Paragraphs, headings, items and cells, each as one line."""
     found = decode_text(data)
-    lines = LINE.findall(found.text)[:-1]
-    blocks = list(_blocks(lines))
+    blocks = list(_blocks(LINE.findall(found.text)[:-1]))
 
     def written(translations: Sequence[str]) -> bytes:
         made, place = list[str](), 0
-        for block, translation in zip(blocks, translations, strict=True):
-            if translation != block.text.segment.text:
-                made += found.text[place : block.start], _text(block.text.restored(translation), is_cell=block.is_cell)
-                place = block.end
+        for (start, end, is_cell, block), translation in zip(blocks, translations, strict=True):
+            if translation != block.segment.text:
+                made += found.text[place:start], _text(block.restored(translation), is_cell=is_cell)
+                place = end
         return found.encoded("".join([*made, found.text[place:]]))
 
-    return OpenedFile([one.text.segment for one in blocks], written)
+    return OpenedFile([block.segment for *_, block in blocks], written)
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
+def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int, bool, MarkedText[Tag]]]:
+    """Each paragraph, heading or cell: from a place in the text to another, whether it is a cell, and its text."""
     front, starts = _front_matter(lines), [0, *accumulate(map(len, lines))]
     tokens = _PARSER.parse("\n" * front + "".join(lines[front:]))
     line = column = 0  # where the last block ends
@@ -65,9 +52,9 @@ def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
         if start < 0 or end < len(parts[-1]) or not token.content or token.content.startswith("$$"):
             continue
         line, column = last, end
-        places = starts[first] + start, starts[last] + end
         continued = lines[first + 1][: max(0, lines[first + 1].find(parts[1]))] if len(parts) > 1 else ""
-        yield _Block(*places, is_cell, MarkedText(_pieces(token.children or [], continued)))
+        text = MarkedText(_pieces(token.children or [], continued))
+        yield starts[first] + start, starts[last] + end, is_cell, text
 
 
 def _front_matter(lines: Sequence[str]) -> int:
@@ -121,15 +108,8 @@ def _address(token: Token, name: str) -> str:
 def _text(pieces: Sequence[Piece[Tag]], *, is_cell: bool) -> str:
     """The block, with a backslash before characters that would be markup."""
     words = "".join(one for one in pieces if isinstance(one, str))
-    text = _joined(pieces, lambda part: part)
+    text = shown(pieces, str)
     [token] = _PARSER.parseInline(text)
     if "".join(one if isinstance(one, str) else "" for one in _pieces(token.children or [], "")) != words:
-        text = _joined(pieces, lambda part: _SPECIAL.sub(r"\\\1", part))
+        text = shown(pieces, lambda part: _SPECIAL.sub(r"\\\1", part))
     return text.replace("|", "\\|") if is_cell else _LIKE_A_BLOCK.sub(r"\1\\\2", text)
-
-
-def _joined(pieces: Sequence[Piece[Tag]], shown: Callable[[str], str]) -> str:
-    return "".join(
-        shown(one) if isinstance(one, str) else one.thing.end if one.place == "end" else one.thing.begin
-        for one in pieces
-    )

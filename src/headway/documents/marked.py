@@ -6,7 +6,7 @@ translation each mark comes back once, and those that enclose words are nested a
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias, TypeVar
 
@@ -14,7 +14,7 @@ from headway.documents.markup import escape
 from headway.documents.segments import Segment
 
 Thing = TypeVar("Thing")
-_TAG = re.compile(r"<(/?)(br )?x(\d+)(/?)>")
+_TAG = re.compile(r"(</?(?:br )?x\d+/?>)")
 _Place: TypeAlias = Literal["begin", "end", "alone", "break"]
 
 
@@ -38,22 +38,27 @@ class Tag:
     end: str = ""
 
 
+def shown(pieces: Iterable[Piece[Tag]], escaped: Callable[[str], str]) -> str:
+    """Words and the markup between them. escaped: words as they stand in the file."""
+    return "".join(
+        escaped(one) if isinstance(one, str) else one.thing.end if one.place == "end" else one.thing.begin
+        for one in pieces
+    )
+
+
 class MarkedText(Generic[Thing]):
     """Words and marks as a segment. The things must be different; the marks that begin and end one hold the same."""
 
     def __init__(self, pieces: Iterable[Piece[Thing]]) -> None:
-        self.pieces = list(pieces)
         self._things: list[Thing] = []
         numbers: dict[int, int] = {}
         text = ""
-        for one in self.pieces:
+        for one in pieces:
             if isinstance(one, str):
                 text += escape(one)
                 continue
-            if id(one.thing) not in numbers:
-                numbers[id(one.thing)] = len(self._things)
-                self._things.append(one.thing)
-            number = numbers[id(one.thing)]
+            number = numbers.setdefault(id(one.thing), len(self._things))
+            self._things += [one.thing] if number == len(self._things) else []
             begin = {"end": "/", "break": "br "}.get(one.place, "")
             text += f"<{begin}x{number}{'/' * (one.place in ('alone', 'break'))}>"
         self.segment = Segment(text, "html")
@@ -61,10 +66,13 @@ class MarkedText(Generic[Thing]):
     def restored(self, translation: str) -> list[Piece[Thing]]:
         """The words and marks of a translation of the segment."""
         pieces: list[Piece[Thing]] = []
-        place = 0
-        for match in _TAG.finditer(translation):
-            pieces += [html.unescape(translation[place : match.start()])] if match.start() > place else []
-            kind: _Place = "end" if match[1] else "break" if match[2] else "alone" if match[4] else "begin"
-            pieces.append(Mark(self._things[int(match[3])], kind))
-            place = match.end()
-        return [*pieces, html.unescape(translation[place:])] if place < len(translation) else pieces
+        for place, part in enumerate(_TAG.split(translation)):
+            if place % 2:
+                is_tag = part[-2] != "/"  # in front of words or behind them
+                kind: _Place = (
+                    "end" if part[1] == "/" else "begin" if is_tag else "break" if part[1] == "b" else "alone"
+                )
+                pieces.append(Mark(self._things[int(re.sub(r"\D", "", part))], kind))
+            elif part:
+                pieces.append(html.unescape(part))
+        return pieces

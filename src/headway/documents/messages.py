@@ -1,4 +1,5 @@
-"""Messages of programs: gettext's .po, Qt's .ts, Android's strings.xml, .properties and .json.
+"""Messages of programs, gettext's .po, Qt's .ts, Android's strings.xml, .properties and .json, and the files that
+translators exchange, XLIFF 1.2 and 2, and TMX.
 
 Where a file has both languages, messages without a translation get one that is marked as not yet reviewed, and all
 others stay. Where it has one, all of its messages are replaced.
@@ -7,16 +8,18 @@ others stay. Where it has one, all of its messages are replaced.
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from lxml import etree  # type: ignore[attr-defined]
 
 from headway.data.memories import parse_catalogue
-from headway.documents.archives import parse_xml, write_xml
+from headway.documents.archives import local_name, parse_xml, write_xml
+from headway.documents.markup import escape
 from headway.documents.office import MixedParagraph
-from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
+from headway.documents.segments import Languages, OpenedFile, Put, Segment, decode_text
 from headway.errors import UserError
+from headway.languages import same_language
 from headway.text.protected import has_words, split_protected
 
 logging.getLogger("translate").addHandler(logging.NullHandler())  # it would write to standard error
@@ -24,13 +27,11 @@ _ACCELERATOR = re.compile(
     r"(?<!\S)[^\W_]{0,2}(?P<mark>_)[^\W_]|(?:(?<![\w&])&(?!\w+;)\w|(?<=\w)&(?!\w+;)[a-z\u00df-\u00ff])"
 )
 MOST_WORDS_OF_LABEL = 8
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _BREAK = "<br n/>"
 """A line break in the texts of Android, while they are translated."""
-_STRING = re.compile(r'("(?:[^"\\]|\\.)*+")(\s*+:)?')
-"""A string of JSON, and the colon behind it if it is a name."""
-
-Write = Callable[[str], object]
-"""Puts a translation in its place."""
+_STRING = re.compile(r'("(?:[^"\\]|\\.)*+"(?:\s*+:)?)')
+"""A string of JSON, with the colon behind it if it is a name."""
 
 
 class Accelerated(NamedTuple):
@@ -64,15 +65,6 @@ class Accelerated(NamedTuple):
         return f"{translation[:end]}({self.mark}{self.letter.upper()}){translation[end:]}"
 
 
-def _opened(found: Sequence[tuple[Segment, Write]], content: Callable[[], bytes]) -> OpenedFile:
-    def written(translations: Sequence[str]) -> bytes:
-        for (_, write), translation in zip(found, translations, strict=True):
-            write(translation)
-        return content()
-
-    return OpenedFile([segment for segment, _ in found], written)
-
-
 def open_po(data: bytes, languages: Languages) -> OpenedFile:
     """gettext: messages without a translation are filled and marked as fuzzy. A header without plural forms gets those
     of the target language where messages have plurals."""
@@ -87,22 +79,26 @@ def open_po(data: bytes, languages: Languages) -> OpenedFile:
         number = str(language.nplurals or 2)
         equation = language.pluralequation or "n != 1"
         catalogue.updateheader(add=True, Plural_Forms=f"nplurals={number}; plural={equation};")
-    found: list[tuple[Segment, Write]] = []
+    texts: list[tuple[Segment, Put]] = []
     for unit in catalogue.units:
-        if unit.isheader() or unit.isobsolete() or not unit.istranslatable() or unit.istranslated() or unit.isfuzzy():
-            continue
-        forms = [Accelerated.of(str(one)) for one in getattr(unit.source, "strings", [unit.source])]
-        made: list[str] = []
+        is_left = unit.isheader() or unit.isobsolete() or unit.istranslated() or unit.isfuzzy()
+        if unit.istranslatable() and not is_left:
+            texts += _entry(unit, int(number) if unit.hasplural() else 1)
+    return OpenedFile.of(texts, lambda: bytes(catalogue))
 
-        def write(text: str, unit: Any = unit, forms: list[Accelerated] = forms, made: list[str] = made) -> None:
-            made.append(forms[len(made)].restored(text))
-            if len(made) == len(forms):
-                count = int(number) if unit.hasplural() else 1
-                unit.target = [*made[: count - 1], *made[-1:] * (count - 1)] if count > 1 else made[-1]
-                unit.markfuzzy()
 
-        found += [(Segment(one.text), write) for one in forms]
-    return _opened(found, lambda: bytes(catalogue))
+def _entry(unit: Any, plurals: int) -> list[tuple[Segment, Put]]:
+    """The texts of an entry, which gets all of its plural forms when the last of them is put in its place."""
+    forms = [Accelerated.of(str(one)) for one in getattr(unit.source, "strings", [unit.source])]
+    made: list[str] = []
+
+    def put(translation: str) -> None:
+        made.append(forms[len(made)].restored(translation))
+        if len(made) == len(forms):
+            unit.target = [*made[: plurals - 1], *made[-1:] * (plurals - 1)] if plurals > 1 else made[-1]
+            unit.markfuzzy()
+
+    return [(Segment(one.text), put) for one in forms]
 
 
 def open_properties(data: bytes, _: Languages) -> OpenedFile:
@@ -118,34 +114,29 @@ def open_properties(data: bytes, _: Languages) -> OpenedFile:
     units = [unit for unit in store.units if unit.istranslatable() and unit.source]
     if not units and data.strip():
         raise UserError("holds no messages")
-    found = [(Segment(str(unit.source)), lambda said, unit=unit: setattr(unit, "target", said)) for unit in units]
-    return _opened(found, lambda: _escaped(bytes(store).decode()) if has_escapes else bytes(store))
+    texts = [(Segment(str(unit.source)), partial(setattr, unit, "target")) for unit in units]
+    return OpenedFile.of(texts, lambda: _escaped(bytes(store).decode()) if has_escapes else bytes(store))
 
 
 def _escaped(text: str) -> bytes:
-    """The text in ASCII, other characters as the escapes of UTF-16."""
-    units = memoryview(text.encode("utf-16-be", "surrogatepass"))
-    numbers = (int.from_bytes(units[place : place + 2]) for place in range(0, len(units), 2))
-    return "".join(chr(one) if one < 128 else f"\\u{one:04x}" for one in numbers).encode()
+    """The text in ASCII, other characters as the escapes of UTF-16, which are those of JSON."""
+    return re.sub(r"[^\x00-\x7f]+", lambda some: json.dumps(some[0])[1:-1], text).encode()
 
 
 def open_json(data: bytes, _: Languages) -> OpenedFile:
     """JSON: every text, but no name."""
     text = decode_text(data)
     json.loads(text.text)  # refuses what is no JSON
-    parts = _STRING.split(text.text)  # what stands between strings, a string, whether it is a name; and so on
+    parts = _STRING.split(text.text)  # what stands between strings, a string, and so on
+    places = [place for place in range(1, len(parts), 2) if not parts[place].endswith(":")]
     is_escaped = text.text.isascii() and "\\u" in text.text
-    found: list[tuple[Segment, Write]] = []
-    for place in range(1, len(parts), 3):
-        parts[place + 1] = parts[place + 1] or ""
-        if not parts[place + 1]:
-            value: str = json.loads(parts[place])
 
-            def write(said: str, place: int = place, value: str = value) -> None:
-                parts[place] = parts[place] if said == value else json.dumps(said, ensure_ascii=is_escaped)
+    def put(place: int, value: str, said: str) -> None:
+        parts[place] = parts[place] if said == value else json.dumps(said, ensure_ascii=is_escaped)
 
-            found.append((Segment(value), write))
-    return _opened(found, lambda: text.encoded("".join(parts)))
+    values = [json.loads(parts[place]) for place in places]
+    texts = [(Segment(value), partial(put, place, value)) for place, value in zip(places, values, strict=True)]
+    return OpenedFile.of(texts, lambda: text.encoded("".join(parts)))
 
 
 def open_ts(data: bytes, languages: Languages) -> OpenedFile:
@@ -154,7 +145,7 @@ def open_ts(data: bytes, languages: Languages) -> OpenedFile:
     if root.tag != "TS":
         raise UserError("is no file of Qt's translators")
     root.set("language", root.get("language") or languages.target)
-    found: list[tuple[Segment, Write]] = []
+    texts: list[tuple[Segment, Put]] = []
     for message in root.iter("message"):
         source, translation = message.find("source"), message.find("translation")
         if source is None or (translation is not None and translation.get("type") in ("vanished", "obsolete")):
@@ -167,18 +158,21 @@ def open_ts(data: bytes, languages: Languages) -> OpenedFile:
         places = [part for one in forms or [translation] for part in one.findall("lengthvariant") or [one]]
         if translation.get("type") != "unfinished" or any(len(one) or (one.text or "").strip() for one in places):
             continue
+        texts.append(_message(source, places))
+    return OpenedFile.of(texts, lambda: write_xml(root))
 
-        label, mixed = Accelerated.of(source.text or ""), MixedParagraph(source)  # with elements for control characters
 
-        def write(
-            text: str, label: Any = label, mixed: Any = mixed, source: Any = source, places: Any = places
-        ) -> None:
-            for place in places:
-                place.text = None if len(source) else label.restored(text)
-                mixed.write_into(place, mixed.text.restored(text) if len(source) else [])
+def _message(source: etree._Element, places: list[etree._Element]) -> tuple[Segment, Put]:
+    """The text of a message of Qt, which may have elements for control characters."""
+    label, mixed = Accelerated.of(source.text or ""), MixedParagraph(source)
 
-        found.append((mixed.text.segment if len(source) else Segment(label.text), write))
-    return _opened(found, lambda: write_xml(root))
+    def put(translation: str) -> None:
+        for place in places:
+            place.text = None if len(source) else label.restored(translation)
+            if len(source):
+                mixed.write_into(place, translation)
+
+    return mixed.text.segment if len(source) else Segment(label.text), put
 
 
 def open_android(data: bytes, _: Languages) -> OpenedFile:
@@ -186,38 +180,97 @@ def open_android(data: bytes, _: Languages) -> OpenedFile:
     root = parse_xml(data)
     if root.tag != "resources":
         raise UserError("is no file of Android's texts")
-    found: list[tuple[Segment, Write]] = []
-    for element in [*root.iter("string", "item")]:
+
+    def put(element: etree._Element, is_html: bool, translation: str) -> None:
+        text = _outside_tags(r"(?<!\\)(['\"])", r"\\\1", translation.replace(_BREAK, "\\n"))
+        if is_html:
+            element.text = etree.CDATA(text.replace("]]>", "]]&gt;"))
+            return
+        names = "".join(f' xmlns:{name}="{address}"' for name, address in root.nsmap.items() if name)
+        made = parse_xml(f"<made{names}>{text}</made>".encode())
+        element.text = made.text
+        element[:] = list(made)
+
+    texts: list[tuple[Segment, Put]] = []
+    for element in root.iter("string", "item"):
         holder = element.getparent() if element.tag == "item" else element
         if holder is None or "false" in (holder.get("translatable"), element.get("translatable")):
             continue
         is_html = not len(element) and "<![CDATA[" in etree.tostring(element, encoding="unicode", with_tail=False)
         text = _outside_tags(r"\\(['\"@?])", r"\1", (element.text or "") if is_html else _content(element))
-        if not has_words(text) or text.startswith("@"):
-            continue
-        text = text.replace("\\n", _BREAK)
-
-        def write(translation: str, element: etree._Element = element, is_html: bool = is_html) -> None:
-            text = _outside_tags(r"(?<!\\)(['\"])", r"\\\1", translation.replace(_BREAK, "\\n"))
-            if is_html:
-                element.text = etree.CDATA(text.replace("]]>", "]]&gt;"))
-                return
-            names = "".join(f' xmlns:{name}="{address}"' for name, address in root.nsmap.items() if name)
-            made = parse_xml(f"<made{names}>{text}</made>".encode())
-            element.text = made.text
-            element[:] = list(made)
-
-        found.append((Segment(text, "html"), write))
-    return _opened(found, lambda: write_xml(root))
+        if has_words(text) and not text.startswith("@"):
+            texts.append((Segment(text.replace("\\n", _BREAK), "html"), partial(put, element, is_html)))
+    return OpenedFile.of(texts, lambda: write_xml(root))
 
 
 def _content(element: etree._Element) -> str:
     """The content as HTML."""
-    first = (element.text or "").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     rest = "".join(etree.tostring(one, encoding="unicode") for one in element)
-    return first + re.sub(r' xmlns:\w+="[^"]*"', "", rest)
+    return escape(element.text or "") + re.sub(r' xmlns:\w+="[^"]*"', "", rest)
 
 
 def _outside_tags(pattern: str, replacement: str, text: str) -> str:
     parts = re.split(r"(<[^>]*>)", text)
     return "".join(part if place % 2 else re.sub(pattern, replacement, part) for place, part in enumerate(parts))
+
+
+def open_xliff(data: bytes, languages: Languages) -> OpenedFile:
+    """The new targets are marked as not yet reviewed."""
+    root = parse_xml(data)
+    if local_name(root) != "xliff":
+        raise UserError("is no XLIFF")
+    is_new = root.get("version", "").startswith("2")
+    if is_new:
+        root.set("trgLang", root.get("trgLang") or languages.target)
+    for file in [] if is_new else root.iter("{*}file"):
+        file.set("target-language", file.get("target-language") or languages.target)
+    texts: list[tuple[Segment, Put]] = []
+    for unit in root.iter("{*}segment" if is_new else "{*}trans-unit"):
+        source, target = unit.find("{*}source"), unit.find("{*}target")
+        is_filled = target is not None and "".join(map(str, target.itertext())).strip()
+        if source is None or is_filled or _is_kept(unit):
+            continue
+        if target is None:
+            target = etree.Element(f"{{{etree.QName(source).namespace}}}target" if source.tag[0] == "{" else "target")
+            before = unit.find("{*}seg-source")
+            (source if before is None else before).addnext(target)
+            target.tail, source.tail = source.tail, source.tail
+        if is_new:
+            unit.set("state", "translated")
+        else:
+            target.set("state", "needs-review-translation")
+        texts.append(_text(source, target))
+    return OpenedFile.of(texts, lambda: write_xml(root))
+
+
+def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
+    """Units without a variant in the target language get one."""
+    root = parse_xml(data)
+    if local_name(root) != "tmx":
+        raise UserError("is no TMX")
+    texts: list[tuple[Segment, Put]] = []
+    for unit in root.iter("{*}tu"):
+        variants = {_code(one): one for one in unit.findall("{*}tuv")}
+        source = same_language(languages.source, variants)
+        if source is None or same_language(languages.target, variants):
+            continue
+        segment = variants[source].find("{*}seg")
+        if segment is None:
+            continue
+        variant = etree.SubElement(unit, "tuv", {_LANGUAGE: languages.target})
+        texts.append(_text(segment, etree.SubElement(variant, "seg")))
+    return OpenedFile.of(texts, lambda: write_xml(root))
+
+
+def _is_kept(unit: etree._Element) -> bool:
+    """Whether the nearest element around that says whether it is translated, says no."""
+    return next((one.get("translate") for one in [unit, *unit.iterancestors()] if one.get("translate")), "") == "no"
+
+
+def _code(variant: etree._Element) -> str:
+    return variant.get(_LANGUAGE) or variant.get("lang") or ""
+
+
+def _text(source: etree._Element, target: etree._Element) -> tuple[Segment, Put]:
+    mixed = MixedParagraph(source)
+    return mixed.text.segment, lambda translation: mixed.write_into(target, translation)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from lxml import etree  # type: ignore[attr-defined]
@@ -28,6 +29,12 @@ _WORDS = {"t": "", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
 _BREAKS = frozenset({"br", "cr", "tab", "ptab", "line-break"})
 _AROUND = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "sdt", "span", "a", "g", "mrk", "pc", "hi"})
 """Elements that enclose words."""
+_UNFORMATTED = etree.XPath(
+    "//*[local-name()='style'][*][not(*[local-name()!='text-properties' or * or @*[local-name()!='rsid']])]"
+)
+"""Styles that note an editing session and nothing else."""
+_COMPUTED = etree.XPath("../@*[local-name()='formula' or (local-name()='value-type' and .!='string')]")
+"""The attribute by which a paragraph shows the number, the date or the formula of a cell."""
 
 
 @dataclass(eq=False)
@@ -58,11 +65,11 @@ class _Paragraph:
         self._usual = next((one for one, _ in found if _canonical(one) == usual), None)
         self.text = MarkedText(_with_formatting(found, usual))
 
-    def write(self, pieces: Sequence[Piece[_Thing]]) -> None:
+    def write(self, translation: str) -> None:
         children = list(self._element)
         made = etree.Element("made")
         opened, properties = [made], [self._usual]
-        for piece in pieces:
+        for piece in self.text.restored(translation):
             if isinstance(piece, str):
                 self._add_words(piece, opened[-1], properties[-1])
             elif piece.place == "break" and not piece.thing.elements:
@@ -243,23 +250,15 @@ class MixedParagraph:
         self._element = element
         self.text = MarkedText(_pieces_of_mixed(element, unformatted))
 
-    def write(self, pieces: Sequence[Piece[_Thing]]) -> None:
+    def write(self, translation: str) -> None:
         self._element[:] = []
         self._element.text = None
-        self._fill(self._element, pieces, list)
+        self.write_into(self._element, translation)
 
-    def write_into(self, element: etree._Element, pieces: Sequence[Piece[_Thing]]) -> None:
-        """Writes the pieces into another element; this one stays."""
-        self._fill(element, pieces, deepcopy)
-
-    def _fill(
-        self,
-        element: etree._Element,
-        pieces: Sequence[Piece[_Thing]],
-        taken: Callable[[list[etree._Element]], list[etree._Element]],
-    ) -> None:
+    def write_into(self, element: etree._Element, translation: str) -> None:
+        """Writes a translation into another element; this one stays, and its elements without words are copied."""
         opened = [element]
-        for piece in pieces:
+        for piece in self.text.restored(translation):
             parent = opened[-1]
             if isinstance(piece, str):
                 last = next(parent.iterchildren(reversed=True), None)  # `len` would count them all
@@ -272,7 +271,8 @@ class MixedParagraph:
             elif piece.place == "begin":
                 opened.append(etree.SubElement(parent, *_name_of(piece.thing.elements[0])))
             else:
-                [alone] = taken(piece.thing.elements)
+                [alone] = piece.thing.elements
+                alone = alone if element is self._element else deepcopy(alone)
                 alone.tail = None
                 parent.append(alone)
 
@@ -299,17 +299,6 @@ def _style_name(element: etree._Element) -> str:
     return next((value for name, value in element.items() if etree.QName(name).localname in ("style-name", "name")), "")
 
 
-def _unformatted_styles(root: etree._Element) -> frozenset[str]:
-    """The styles that note an editing session and nothing else."""
-    return frozenset(
-        _style_name(style)
-        for style in root.iter("{*}style")
-        if all(etree.QName(name).localname == "rsid" for part in style for name in part.attrib)
-        and all(local_name(part) == "text-properties" and not len(part) for part in style)
-        and len(style)
-    )
-
-
 def _open_paragraphs(
     data: bytes, parts: str, paragraphs_of: Callable[[Iterable[etree._Element]], Iterable[_Paragraph | MixedParagraph]]
 ) -> OpenedFile:
@@ -319,25 +308,20 @@ def _open_paragraphs(
         raise UserError("holds no text of such a document")
     paragraphs = list(paragraphs_of(roots.values()))
 
-    def written(translations: Sequence[str]) -> bytes:
-        for paragraph, translation in zip(paragraphs, translations, strict=True):
-            if translation != paragraph.text.segment.text:
-                paragraph.write(paragraph.text.restored(translation))
-        return rewrite_archive(data, {name: write_xml(root) for name, root in roots.items()})
+    return OpenedFile.of(
+        [(one.text.segment, partial(_rewrite, one)) for one in paragraphs],
+        lambda: rewrite_archive(data, {name: write_xml(root) for name, root in roots.items()}),
+    )
 
-    return OpenedFile([one.text.segment for one in paragraphs], written)
+
+def _rewrite(paragraph: _Paragraph | MixedParagraph, translation: str) -> None:
+    if translation != paragraph.text.segment.text:
+        paragraph.write(translation)
 
 
 def _filled(roots: Iterable[etree._Element], *names: str) -> list[etree._Element]:
     """The elements of these names that aren't empty."""
     return [one for root in roots for one in root.iter(*names) if len(one) or one.text]
-
-
-def _is_computed(paragraph: etree._Element) -> bool:
-    """Whether it shows the number, the date or the formula of a cell."""
-    cell = paragraph.getparent()
-    values = {} if cell is None else {etree.QName(name).localname: value for name, value in cell.items()}
-    return "formula" in values or values.get("value-type", "string") != "string"
 
 
 def open_docx(data: bytes, _: Languages) -> OpenedFile:
@@ -371,9 +355,8 @@ def open_odf(data: bytes, _: Languages) -> OpenedFile:
 
     def paragraphs(roots: Iterable[etree._Element]) -> Iterator[MixedParagraph]:
         for root in roots:
-            unformatted = _unformatted_styles(root)
-            yield from (
-                MixedParagraph(one, unformatted) for one in _filled([root], "{*}p", "{*}h") if not _is_computed(one)
-            )
+            unformatted = frozenset(map(_style_name, _UNFORMATTED(root)))
+            found = _filled([root], "{*}p", "{*}h")
+            yield from (MixedParagraph(one, unformatted) for one in found if not _COMPUTED(one))
 
     return _open_paragraphs(data, r"(content|styles)\.xml", paragraphs)

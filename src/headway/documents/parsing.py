@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise, repeat
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from headway.errors import UserError
+from headway.errors import needing_extra
 from headway.text.protected import (
     Atom,
     Element,
@@ -29,15 +29,13 @@ from headway.text.protected import (
     with_runs,
     without_stop,
 )
-from headway.translator.alignments import character_links
+from headway.translator.aligning import character_links
 from headway.translator.placing import Alignment, TagLayout, tag_pairs
 from headway.translator.translation import Translation
 
-try:
+with needing_extra("documents"):
     from headway.documents.markup import blocks_of, elements_of, escape, tag_name
     from headway.documents.sentences import marker_length, sentence_ends
-except ImportError as error:
-    raise UserError(f"{error.name} is not installed: pip install 'headway[documents]'") from None
 
 MOST_TOKENS = 1280
 """Tokens of a sentence, as often as hypotheses are kept of it, that the model gets at most; a longer one is split at a
@@ -244,7 +242,8 @@ class PendingDocuments:
         self._documents = documents
         numbered = enumerate(zip(documents, prefixes, strict=False))
         self._sentences = [(number, prefix, one) for number, (whole, prefix) in numbered for one in whole.sentences]
-        self._translated: list[NBest[list[Element]] | None] = [None] * len(self._sentences)
+        self._translated: dict[int, NBest[list[Element]]] = {}
+        """Sentences that are translated as a whole, by number."""
 
     @property
     def wholes(self) -> list[SentenceRequest]:
@@ -258,10 +257,9 @@ class PendingDocuments:
     def take_wholes(self, found: Iterable[NBest[str]]) -> None:
         """Places the tags in the translations of `wholes`."""
         following = iter(found)
-        self._translated = [
-            None if one.layout is None else _by_whole(one, next(following), len(prefix))
-            for _, prefix, one in self._sentences
-        ]
+        for i, (_, prefix, one) in enumerate(self._sentences):
+            if one.layout is not None and (whole := _by_whole(one, next(following), len(prefix))):
+                self._translated[i] = whole
 
     @property
     def runs(self) -> list[SentenceRequest]:
@@ -269,8 +267,8 @@ class PendingDocuments:
         in the translation of the whole, or that the model can't read as a whole."""
         return [
             SentenceRequest(number, prefix + run.strip())
-            for (number, prefix, sentence), known in zip(self._sentences, self._translated, strict=True)
-            if known is None
+            for i, (number, prefix, sentence) in enumerate(self._sentences)
+            if i not in self._translated
             for run in sentence.runs
         ]
 
@@ -278,11 +276,9 @@ class PendingDocuments:
         """Each document with the best translation of each sentence, with the second of each, and so on; each text once.
         found: the translations of `runs`."""
         following = iter(found)
-        translated = iter(
-            [
-                known or _by_runs(sentence, [next(following) for _ in sentence.runs])
-                for (*_, sentence), known in zip(self._sentences, self._translated, strict=True)
-            ]
+        translated = (
+            self._translated.get(i) or _by_runs(sentence, [next(following) for _ in sentence.runs])
+            for i, (*_, sentence) in enumerate(self._sentences)
         )
         answers = []
         for document in self._documents:

@@ -3,7 +3,7 @@
 import codecs
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from headway.documents.parsing import TextFormat
 from headway.errors import UserError
@@ -14,8 +14,6 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 """Byte order marks and the encodings that they stand for."""
-
-
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 """A line with its end; `findall` also gives an empty one at last."""
 
@@ -35,6 +33,10 @@ class Languages(NamedTuple):
     target: str
 
 
+Put: TypeAlias = Callable[[str], object]
+"""Puts a translation in its place."""
+
+
 class OpenedFile(NamedTuple):
     """The content of a file."""
 
@@ -42,17 +44,28 @@ class OpenedFile(NamedTuple):
     written: Callable[[Sequence[str]], bytes]
     """The file with a translation for each segment; all else is as it was."""
 
+    @classmethod
+    def of(cls, texts: Sequence[tuple[Segment, Put]], content: Callable[[], bytes]) -> "OpenedFile":
+        """content: gives the file with the translations that were put into it."""
+
+        def written(translations: Sequence[str]) -> bytes:
+            for (_, put), translation in zip(texts, translations, strict=True):
+                put(translation)
+            return content()
+
+        return cls([segment for segment, _ in texts], written)
+
 
 class EncodedText(NamedTuple):
     """The text of a file and its encoding."""
 
     text: str
     encoding: str
-    mark: bytes
+    mark: bytes = b""
 
-    def encoded(self, text: str) -> bytes:
-        """Another text in this encoding."""
-        return self.mark + text.encode(self.encoding)
+    def encoded(self, text: str, errors: str = "strict") -> bytes:
+        """Another text in this encoding. errors: of characters that it lacks, as in `str.encode`."""
+        return self.mark + text.encode(self.encoding, errors)
 
 
 def decode_text(data: bytes) -> EncodedText:

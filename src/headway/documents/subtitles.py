@@ -4,32 +4,23 @@ import html
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from headway.documents.marked import Mark, MarkedText, Piece, Tag
+from headway.documents.marked import Mark, MarkedText, Piece, Tag, shown
 from headway.documents.markup import escape
-from headway.documents.segments import LINE, Languages, OpenedFile, decode_text
+from headway.documents.segments import LINE, Languages, OpenedFile, Put, Segment, decode_text
 from headway.errors import UserError
+from headway.text.protected import Atom
 from headway.translator.glossary import begins_anywhere
+from headway.translator.placing import tag_pairs
 
 _TIMES = re.compile(r"\s*(?:\d+:)?\d+:\d+[.,]\d+\s*-->\s*(?:\d+:)?\d+:\d+[.,]\d+")
-_TAG = re.compile(r"<(/?)([a-zA-Z]+)[^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
+_TAG = re.compile(r"(</?[a-zA-Z]+[^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\})")
 _SPEECH = re.compile(r"(?:<[^<>]*>|\{[^{}]*\})*\s*[-‐-―]")
 """The beginning of a line where another person speaks."""
 _WORD = re.compile(r"(?:<[^<>]*>|\{\\[^{}]*\}|\S)+")
 WIDTH = 40
 """Characters that a line may have, if none of its cue has more."""
-
-
-@dataclass
-class _Speech:
-    """Lines that are translated together."""
-
-    lines: range
-    width: int
-    """The length of the longest."""
-    text: MarkedText[Tag]
 
 
 def open_srt(data: bytes, _: Languages) -> OpenedFile:
@@ -50,21 +41,7 @@ def _opened(data: bytes, *, is_web: bool) -> OpenedFile:
     if found.text.strip() and not any(map(_TIMES.match, lines)) and not is_web:
         raise UserError("has no times such as 00:00:01,000 --> 00:00:02,500")
     speeches = [_speech(lines, group, is_web=is_web) for group in _groups(lines, is_web=is_web)]
-
-    def written(translations: Sequence[str]) -> bytes:
-        made = list(lines)
-        for speech, translation in zip(speeches, translations, strict=True):
-            pieces = speech.text.restored(translation)
-            text = "".join(_shown(one, is_web=is_web) for one in pieces)
-            last = made[speech.lines[-1]]
-            end = last[len(last.rstrip("\r\n")) :]
-            break_ = end or "\n"
-            made[speech.lines[0]] = break_.join(_wrapped(text, speech.width)) + end
-            for number in speech.lines[1:]:
-                made[number] = ""
-        return found.encoded("".join(made))
-
-    return OpenedFile([one.text.segment for one in speeches], written)
+    return OpenedFile.of(speeches, lambda: found.encoded("".join(lines)))
 
 
 def _groups(lines: Sequence[str], *, is_web: bool) -> Iterator[range]:
@@ -86,42 +63,39 @@ def _groups(lines: Sequence[str], *, is_web: bool) -> Iterator[range]:
                     break
 
 
-def _speech(lines: Sequence[str], group: range, *, is_web: bool) -> _Speech:
+def _speech(lines: list[str], group: range, *, is_web: bool) -> tuple[Segment, Put]:
+    """Lines that are translated together. Their translation takes their place."""
     text = ""
     for line in (lines[number].rstrip("\r\n") for number in group):
         text += line if not text or begins_anywhere(text[-1]) else f" {line}"
-    return _Speech(group, max(len(_TAG.sub("", lines[one].strip())) for one in group), _marked(text, is_web=is_web))
+    width = max(len(_TAG.sub("", lines[number].strip())) for number in group)
+    last = lines[group[-1]]
+    end = last[len(last.rstrip("\r\n")) :]
+    marked = MarkedText(_pieces(text, is_web=is_web))
+
+    def put(translation: str) -> None:
+        text = shown(marked.restored(translation), escape if is_web else str)
+        made = (end or "\n").join(_wrapped(text, width)) + end
+        lines[group.start : group.stop] = [made, *[""] * (len(group) - 1)]
+
+    return marked.segment, put
 
 
-def _marked(text: str, *, is_web: bool) -> MarkedText[Tag]:
-    pieces: list[Piece[Tag]] = []
-    opened: list[tuple[str, Tag]] = []
-    place = 0
+def _pieces(text: str, *, is_web: bool) -> list[Piece[Tag]]:
     words = html.unescape if is_web else str
-    for match in _TAG.finditer(text):
-        pieces += [words(text[place : match.start()])] if match.start() > place else []
-        place = match.end()
-        if match[1] and opened and opened[-1][0] == match[2]:
-            _, tag = opened.pop()
-            tag.end = match.group()
-            pieces.append(Mark(tag, "end"))
-        elif match[2] and not match[1]:
-            opened.append((match[2], Tag(match.group())))
-            pieces.append(Mark(opened[-1][1], "begin"))
-        else:
-            pieces.append(Mark(Tag(match.group())))
-    unended = {id(tag) for _, tag in opened}
-    alone = [
-        Mark(one.thing) if isinstance(one, Mark) and id(one.thing) in unended else one
-        for one in [*pieces, *([words(text[place:])] if place < len(text) else [])]
+    parts = [Atom(part, "") if place % 2 else words(part) for place, part in enumerate(_TAG.split(text)) if part]
+    marks: dict[int, Mark[Tag]] = {}
+    for begin, end in tag_pairs(parts, _name):
+        tag = Tag(*(part.raw for part in (parts[begin], parts[end]) if isinstance(part, Atom)))
+        marks |= {begin: Mark(tag, "begin"), end: Mark(tag, "end")}
+    return [
+        part if isinstance(part, str) else marks.get(place) or Mark(Tag(part.raw)) for place, part in enumerate(parts)
     ]
-    return MarkedText(alone)
 
 
-def _shown(piece: Piece[Tag], *, is_web: bool) -> str:
-    if isinstance(piece, Mark):
-        return piece.thing.end if piece.place == "end" else piece.thing.begin
-    return escape(piece) if is_web else piece
+def _name(tag: Atom) -> tuple[str, bool]:
+    found = re.match(r"<(/?)([a-zA-Z]+)", tag.raw)
+    return (found[2], bool(found[1])) if found else ("", False)
 
 
 def _wrapped(text: str, longest: int) -> list[str]:

@@ -79,7 +79,7 @@ def translate_file(
     name: str,
     target_language: str | None = None,
     glossary: Glossary | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda *_: None,
     **search: Any,
 ) -> TranslatedFile:
     """Translates a file of one of the `KINDS`. name: the file in messages. progress: called with the number of
@@ -102,7 +102,7 @@ def _translated(
     *,
     n_best: int = 1,
     glossary: Glossary | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda *_: None,
     **search: Any,
 ) -> list[NBest[str]]:
     """The translations of the segments, whose sentences share batches; the same sentence is translated once."""
@@ -110,17 +110,16 @@ def _translated(
     if n_best > width and search.get("sample") is None:  # as a server widens it
         search = {**search, "beam_size": n_best}
     most = MOST_TOKENS // max(width, n_best)
-    documents, prefixes = [], []
+    documents, prefixes, language = [], [], translator.info.source_language
     for text, format_ in segments:
         tag, _ = translator.info.source_tokenizer.split_tag(text)
         prefix = f"{tag} " if tag else ""
         body = text.partition(tag)[2].removeprefix(" ") if tag else text
-        language = translator.info.source_language
-        documents.append(
-            parse_document(
-                body, format_, language, lambda part, prefix=prefix: translator.is_readable(prefix + part, most)
-            )
-        )
+
+        def is_readable(part: str, prefix: str = prefix) -> bool:
+            return translator.is_readable(prefix + part, most)
+
+        documents.append(parse_document(body, format_, language, is_readable))
         prefixes.append(prefix)
 
     def found(asked: Sequence[SentenceRequest], told: Progress) -> Iterator[NBest[str]]:
@@ -135,9 +134,5 @@ def _translated(
         return (known[one.text, one.aligned] for one in asked)
 
     pending = PendingDocuments(documents, prefixes)
-    pending.take_wholes(found(pending.wholes, progress or _untold))
-    return pending.joined(found(pending.runs, _untold), n_best)
-
-
-def _untold(done: int, total: int) -> None:
-    """Ignores progress."""
+    pending.take_wholes(found(pending.wholes, progress))
+    return pending.joined(found(pending.runs, lambda *_: None), n_best)

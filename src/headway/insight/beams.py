@@ -10,7 +10,7 @@ from headway.decoding import Hypothesis
 from headway.decoding.searcher import length_penalty
 
 if TYPE_CHECKING:
-    from headway.decoding import BeamStep
+    from headway.decoding.beam import BeamStep
 
 Fate = Literal["kept", "dropped", "finished"]
 

@@ -1,8 +1,6 @@
 """Attention maps with names for their rows and columns, of any model, and measures of heads: where they look, and how
 sharply (docs/record.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -91,7 +89,7 @@ class AttentionMaps:
             return {f"{title}, mean of its heads": layers[layer - 1].mean(axis=0)}
         return {f"{title}, head {head}": layers[layer - 1, head - 1] for head in heads}
 
-    def words(self) -> AttentionMaps:
+    def words(self) -> "AttentionMaps":
         """The same maps with tokens joined to words. Weights to the tokens of a word are added, and weights from its
         tokens averaged, so that rows still sum to 1."""
         source, target = word_groups(self.source), word_groups(self.target)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
-from headway.errors import UserError
+from headway.errors import UserError, needing_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -167,8 +167,6 @@ def _hangul_font() -> list[str]:
 
 
 def _matplotlib() -> type[Figure]:
-    try:
+    with needing_extra("plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise UserError("pictures need an extra package: pip install 'headway[plot]'") from None
     return Figure

@@ -4,13 +4,11 @@ It comes from one teacher-forced pass through a copy of the modules with the sam
 The names of the arrays are in docs/record.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +46,7 @@ class Text:
     tokens: list[Token]
 
     @classmethod
-    def of(cls, text: str, ids: Sequence[int], pieces: Sequence[Piece], eos_id: int) -> Text:
+    def of(cls, text: str, ids: Sequence[int], pieces: Sequence[Piece], eos_id: int) -> Self:
         """ids and pieces: one for each token, without <eos>."""
         tokens = [Token(id_, one.text, one.start, one.end) for id_, one in zip(ids, pieces, strict=True)]
         return cls(text, [*tokens, Token(eos_id, CONTROL_PIECES[EOS_ID], len(text), len(text))])

@@ -119,16 +119,21 @@ def usual_cases(config: ModelConfig, text: str) -> list[list[Edit]]:
     switched off; each two words next to each other swapped, and any two words of a short text."""
     parts: list[Edit] = [PositionsOff(), LookAheadOff(), ScalingOff()]
     together = [list(some) for count in (1, 2, 3) for some in combinations(parts, count)]
-    edits: list[Edit] = []
-    encoder = config.encoder_layers, config.num_heads
-    decoder = config.decoder_layers, config.decoder_num_heads or config.num_heads
-    for kind in get_args(AttentionKind):
-        places = product(*map(range, encoder if kind == "encoder" else decoder))
-        edits += [HeadOff(attention=kind, layer=layer, head=head) for layer, head in places]
     words = len(_WORD.findall(text))
     farthest = words if words <= SHORT else 1
-    edits += [SwapWords(first=one, second=two) for one, two in combinations(range(words), 2) if two - one <= farthest]
-    return [*together, *([edit] for edit in edits)]
+    swaps = [SwapWords(first=one, second=two) for one, two in combinations(range(words), 2) if two - one <= farthest]
+    return [*together, *([edit] for edit in [*every_head(config), *swaps])]
+
+
+def every_head(config: ModelConfig) -> list[HeadOff]:
+    """Each head of each attention, switched off."""
+    decoder = config.decoder_layers, config.decoder_num_heads or config.num_heads
+    sizes = {"encoder": (config.encoder_layers, config.num_heads), "decoder": decoder, "cross": decoder}
+    return [
+        HeadOff(attention=kind, layer=layer, head=head)
+        for kind in get_args(AttentionKind)
+        for layer, head in product(*map(range, sizes[kind]))
+    ]
 
 
 def edited_text(text: str, edits: Iterable[Edit]) -> str:
@@ -147,11 +152,6 @@ def swapped(one: re.Match[str], other: re.Match[str]) -> str:
     """The text in which two words were found, the first one first, with each in the other's place."""
     text = one.string
     return f"{text[: one.start()]}{other[0]}{text[one.end() : other.start()]}{one[0]}{text[other.end() :]}"
-
-
-def changes_model(edits: Iterable[Edit]) -> bool:
-    """Whether any edit changes more than the text."""
-    return not all(isinstance(edit, SwapWords) for edit in edits)
 
 
 def sees_ahead(edits: Iterable[Edit]) -> bool:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from headway.decoding import SearchOptions
 from headway.decoding.faithful import check_faithful, never_generated
-from headway.errors import UserError
+from headway.errors import UserError, needing_extra
 from headway.model import ModelConfig, Transformer, padding_mask
 from headway.model.attention import ScaledDotProductAttention
 from headway.model.layers import DecoderLayer
@@ -47,10 +47,8 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     """Writes a folder with encoder.onnx, decoder.onnx, their weights, tokenizers, config.json, translate.py and
     README.md, whole or not at all. Raises UserError."""
     for name in PACKAGES:
-        try:
+        with needing_extra("onnx"):
             import_module(name)
-        except ImportError:
-            raise UserError(f"{name} is not installed: pip install 'headway[onnx]'") from None
     config = stored.model.config
     if stored.source_tokenizer.many_sources:
         raise UserError(

@@ -3,10 +3,8 @@
 Table 3 of "Attention Is All You Need" (Vaswani et al., 2017) gives `base` and `big`; others are for less text.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -121,7 +119,7 @@ class ModelConfig:
     is not part of the model."""
 
     @model_validator(mode="after")
-    def _possible(self) -> ModelConfig:
+    def _possible(self) -> Self:
         for name in ("num_heads", "decoder_num_heads"):
             heads = getattr(self, name)
             if heads is not None and self.d_model % heads:
@@ -140,7 +138,7 @@ class ModelConfig:
         return self
 
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> ModelConfig:
+    def preset(cls, name: str, **changes: Any) -> Self:
         """The named preset with some fields changed; both vocabulary sizes are always among them."""
         if name not in PRESETS:
             raise ValueError(f"preset {name!r} is unknown; there are {', '.join(PRESETS)}")

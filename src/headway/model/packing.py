@@ -1,9 +1,8 @@
 """Packed batches: several sentences share a row, one after the other, so that hardly any place is padding. A mask keeps
 attention within a sentence, and positions are counted from each sentence's own beginning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 from torch import Tensor
 
@@ -21,7 +20,7 @@ class Packed:
     longest: int
     """Tokens of the longest sentence."""
 
-    def visible_to(self, queries: Packed) -> Tensor:
+    def visible_to(self, queries: Self) -> Tensor:
         """The mask of attention from `queries` to these keys: each place sees those of its own sentence.
         -> (rows, 1, query, key)
 

@@ -106,9 +106,12 @@ class Transformer(nn.Module):
             **layer_options,
         )
         if core is not None:
-            for stack in (self.encoder, self.decoder):
-                for layer in stack.layers:
-                    _replace_core(layer.self_attention, core, config)
+            layers: list[Any] = [*self.encoder.layers, *self.decoder.layers]
+            for attention in (layer.self_attention for layer in layers):
+                attention.core = core(attention.num_heads, config.attention_dropout)
+                if not isinstance(attention.core, nn.Module) or attention.core.state_dict():
+                    wanted = "must be a torch.nn.Module without parameters and persistent buffers"
+                    raise UserError(f"core {config.core}: {wanted}")
         self.output = nn.Linear(config.d_model, config.target_vocab_size, bias=config.output_bias)
         if config.share_embeddings != "none":
             self.output.weight = self.target_embedding.weight
@@ -170,12 +173,6 @@ class Transformer(nn.Module):
 def own_core(config: ModelConfig) -> type[nn.Module] | None:
     """Imports the class that `config.core` names: only for a config of the user's own. Raises UserError."""
     return load_named(config.core, "core", "class") if config.core else None
-
-
-def _replace_core(attention: Any, core: type[nn.Module], config: ModelConfig) -> None:
-    attention.core = core(attention.num_heads, config.attention_dropout)
-    if not isinstance(attention.core, nn.Module) or attention.core.state_dict():
-        raise UserError(f"core {config.core}: must be a torch.nn.Module without parameters and persistent buffers")
 
 
 def _embed_packed(side: Packed, embedding: nn.Module, positions: nn.Module) -> Tensor:

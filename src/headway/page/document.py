@@ -19,7 +19,7 @@ from headway.insight.analyses.analysis import token
 from headway.insight.maps import SUBLAYERS, word_groups
 
 if TYPE_CHECKING:
-    from headway.insight import Text, TranslationRecord
+    from headway.insight.record import Text, TranslationRecord
 
 FORMAT, FORMAT_VERSION = "headway-record", 1
 HALF_PRECISION_UP_TO = 3_000_000

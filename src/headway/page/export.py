@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import headway
 from headway.decoding import SearchOptions
 from headway.decoding.faithful import check_faithful
-from headway.errors import UserError
+from headway.errors import UserError, needing_extra
 from headway.page.document import plain
 from headway.page.model_file import PRECISIONS, Precision, model_file, tokenizer_description
 from headway.page.standalone import PAGE, digest, html_page, inline, joined, modules_of, needed, style_sheet
@@ -23,8 +23,8 @@ from headway.storage.steps import step_of
 from headway.text.tokenizer import fingerprint
 
 if TYPE_CHECKING:
-    from headway.insight import WordOrder
     from headway.insight.analyses.head_importance import HeadImportance
+    from headway.insight.order import WordOrder
     from headway.storage import StoredModel
 
 FORMAT, FORMAT_VERSION = "headway-web", 1
@@ -53,10 +53,8 @@ class JavaScriptModel:
 
     def __init__(self, file: bytes, *, bos_id: int, eos_id: int, kernel: bool = True) -> None:
         """kernel: whether WebAssembly multiplies. Raises UserError where V8 isn't installed."""
-        try:
+        with needing_extra("web"):
             from py_mini_racer import MiniRacer
-        except ImportError:
-            raise UserError("mini-racer is not installed: pip install 'headway[web]'") from None
         self._context: Any = MiniRacer()
         self._context.eval(script("engine/on_ids.js"))
         self._context.eval(f"globalThis.file = new Uint8Array({len(file)})")[:] = file
@@ -156,10 +154,8 @@ def kernel_module() -> str:
     It is assembled when a model is exported, not when the wheel is made: an export needs the extra `web` anyway, to
     check its result, and so a repository and a wheel hold the same files.
     """
-    try:
+    with needing_extra("web"):
         from wasmtime import wat2wasm
-    except ImportError:
-        raise UserError("wasmtime is not installed: pip install 'headway[web]'") from None
     text = (PAGE / "engine" / "kernel.wat").read_text(encoding="utf-8")
     numbers = ", ".join(map(str, wat2wasm(text)))
     return f"// Made of kernel.wat.\n\nexport const code = Uint8Array.of({numbers});\n"

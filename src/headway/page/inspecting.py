@@ -15,13 +15,16 @@ import torch
 
 from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
-from headway.insight import BeamTree, Moment, WordOrder, attention_names, find_word_order, record_pass, what_if
+from headway.insight import what_if
 from headway.insight.analyses import Analyses, Request, read_analyses
 from headway.insight.analyses.analysis import Analyst
 from headway.insight.analyses.reading import Reading
+from headway.insight.beams import BeamTree
 from headway.insight.editing import RecomputingEngine, edited_model, prefix_logits
-from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES
-from headway.insight.record import Text, log_probabilities
+from headway.insight.maps import attention_names
+from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES, WordOrder, find_word_order
+from headway.insight.record import Moment, Text, log_probabilities
+from headway.insight.recording import record_pass
 from headway.model import Transformer
 from headway.page.standalone import ShownRecord
 from headway.page.training_file import training_of
@@ -224,7 +227,7 @@ class Inspector:
 
     def edited(self, edits: Sequence[what_if.Edit]) -> Inspector:
         """An inspector of a copy of the model with the edits. Raises UserError."""
-        if not what_if.changes_model(edits):
+        if all(isinstance(edit, what_if.SwapWords) for edit in edits):
             return self
         return self._with(edited_model(self.stored.model, edits), what_if.sees_ahead(edits))
 

@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any
 
 from headway.errors import UserError
-from headway.insight import TranslationRecord
+from headway.insight.record import TranslationRecord
 from headway.page.document import Arrays, logits_entry, record_document
 
 PAGE = files("headway.page")

@@ -1,13 +1,12 @@
 """A watched training: one validation pair at ten moments of a run, from step 0 to the last, for the page's slider
 (docs/record.md)."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any
 
-from headway.insight import attention_names
+from headway.insight.maps import attention_names
+from headway.insight.what_if import every_head
 from headway.page.document import numbers_entry, record_document
 from headway.page.inspecting import inspect
 from headway.page.training_file import FORMAT, FORMAT_VERSION, TRAINING_FILE, read_training
@@ -78,9 +77,7 @@ def _record(run: Run) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _pair(translator: Translator, pairs: list[tuple[str, str]]) -> tuple[str, str]:
     """The longest of the pairs of which all heads have at most MOST_WEIGHTS weights, else the shortest."""
-    config = translator.info.config
-    heads = config.encoder_layers * config.num_heads
-    heads += 2 * config.decoder_layers * (config.decoder_num_heads or config.num_heads)
+    heads = len(every_head(translator.info.config))
     most = max(1, math.isqrt(MOST_WEIGHTS // max(1, heads)) - 1)  # without <eos>
     fitting = [
         (source, target)

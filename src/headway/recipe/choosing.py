@@ -162,7 +162,7 @@ def choose(
     vocabulary = next((size for most, size in VOCABULARIES if text.pairs <= most), MOST_TOKENS)
     while vocabulary < min(TOKENS_OF_CHARACTER * text.characters, MOST_TOKENS):
         vocabulary *= 2
-    choice.set("tokenizer.vocab_size", vocabulary, f"for {text.pairs:,} pairs with {text.characters:,} characters")
+    choice.set("tokenizer.vocab_size", vocabulary, f"for {text.pairs:,} pairs, {text.characters:,} kinds of characters")
     tokens_of_step = power_of_two(text.tokens / STEPS_OF_EPOCH)
     choice.set("training.tokens_per_batch", tokens_of_step, f"for an epoch of about {text.tokens:,.0f} tokens")
     choice.set("model.preset", "tiny")

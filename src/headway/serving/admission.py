@@ -6,11 +6,13 @@ import ipaddress
 import math
 import re
 import secrets
+import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
@@ -46,6 +48,47 @@ def parse_limits(text: str) -> Limits:
     return tuple(found)
 
 
+class Places:
+    """Places for what is under way, of which a client has a share, and never more than are free."""
+
+    def __init__(self, most: int, share: int) -> None:
+        self._most, self._share = most, max(1, share)
+        self._taken: Counter[str] = Counter()
+        self._lock = threading.Lock()  # they may be given back in any thread
+
+    @property
+    def taken(self) -> int:
+        return self._taken.total()
+
+    def lack(self, client: str) -> Literal["all", "share"] | None:
+        """`all` if no place is free, `share` if none is left of the client's share; None if it may take one."""
+        free = self._most - self.taken
+        if free > 0:
+            return "share" if self._taken[client] >= min(self._share, free) else None
+        return "all"
+
+    def count(self, client: str, by: int) -> None:
+        with self._lock:
+            self._taken[client] += by
+            if not self._taken[client]:
+                del self._taken[client]
+
+    def take(self, client: str, refused: str, *, close: bool = False) -> None:
+        """Raises HTTPException 429 if the client has its share, 503 if no place is left."""
+        if lack := self.lack(client):
+            raise busy(close=close) if lack == "all" else HTTPException(429, refused, refusal(close=close))
+        self.count(client, 1)
+
+    @contextmanager
+    def kept(self, client: str, refused: str, *, close: bool = False) -> Iterator[None]:
+        """While the client has a place; raises as `take` does."""
+        self.take(client, refused, close=close)
+        try:
+            yield
+        finally:
+            self.count(client, -1)
+
+
 class Clients:
     """Knows clients by their keys and addresses, and charges them."""
 
@@ -53,16 +96,11 @@ class Clients:
         """on_charge: called with the units that a client is charged with."""
         self._keys = {_digest(key): limits for key, limits in settings.api_keys.items()}
         self._metrics_key = _digest(settings.metrics_key) if settings.metrics_key else None
-        self._limits, self._most = settings.rate_limit, settings.max_requests
+        self._limits = settings.rate_limit
         self._rates, self._refusals, self._on_charge = Rates(), Rates(), on_charge
-        self._places: Counter[str] = Counter()
-        self._bodies: Counter[str] = Counter()
+        self.places = Places(settings.max_requests, settings.max_requests // SHARES)
+        self._bodies = Places(MOST_BODIES, BODIES_OF_A_CLIENT)
         self._salt = secrets.token_bytes()
-
-    @property
-    def working(self) -> int:
-        """Number of requests that have a place."""
-        return self._places.total()
 
     def admit(self, request: HTTPConnection, key: object = None) -> Client:
         """The client, charged with one unit. Raises HTTPException 429 over its limits, 403 without a known key, in body
@@ -106,29 +144,11 @@ class Clients:
         digests = [_digest(key if isinstance(key, str) else ""), _digest(_bearer(request))]
         return next((one for one in digests if sum(hmac.compare_digest(one, key) for key in self._keys)), None)
 
-    @contextmanager
-    def receiving(self, request: HTTPConnection) -> Iterator[None]:
+    def receiving(self, request: HTTPConnection) -> AbstractContextManager[None]:
         """While a body is received. It counts for a known key in the head, so that clients behind one address have
         places of their own, else for the address. Raises HTTPException 429 if too many count so, 503 if all do."""
-        client = _name(request, self._known(request))
-        free = MOST_BODIES - self._bodies.total()
-        if free <= 0:
-            raise busy(close=True)
-        if self._bodies[client] >= min(BODIES_OF_A_CLIENT, free):
-            raise HTTPException(429, "too many of your requests are being sent at once", refusal(close=True))
-        with _counted(self._bodies, client):
-            yield
-
-    @contextmanager
-    def working_for(self, client: Client) -> Iterator[None]:
-        """While a request has a place. Raises HTTPException 429 if the client has its share, 503 if none is left."""
-        free = self._most - self.working
-        if free <= 0:
-            raise busy()
-        if self._places[client.name] >= max(1, min(self._most // SHARES, free)):
-            raise HTTPException(429, "too many requests at once", refusal())
-        with _counted(self._places, client.name):
-            yield
+        name = _name(request, self._known(request))
+        return self._bodies.kept(name, "too many of your requests are being sent at once", close=True)
 
 
 class Rates:
@@ -211,17 +231,6 @@ def network_of(address: str) -> str:
 def _bearer(request: HTTPConnection) -> str:
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""
-
-
-@contextmanager
-def _counted(counts: Counter[str], name: str) -> Iterator[None]:
-    counts[name] += 1
-    try:
-        yield
-    finally:
-        counts[name] -= 1
-        if not counts[name]:
-            del counts[name]
 
 
 def _digest(key: str) -> bytes:

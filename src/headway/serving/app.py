@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakValueDictionary
 
 from babel import Locale, UnknownLocaleError
 from fastapi import FastAPI, Request
@@ -18,8 +19,8 @@ from starlette.types import ASGIApp
 import headway
 from headway import page
 from headway.errors import UserError
-from headway.insight import read_edits
 from headway.insight.analyses import read_analyses
+from headway.insight.what_if import read_edits
 from headway.languages import english_name, is_language, read_code
 from headway.serving import schemas, units
 from headway.serving.admission import Client, Clients
@@ -27,9 +28,9 @@ from headway.serving.batcher import QueueFullError
 from headway.serving.files import SUPPORTED, KeptFiles, translated_file
 from headway.serving.guard import Guard, Watch
 from headway.serving.looking_inside import links_of, record
-from headway.serving.pairs import LanguagePair, Pairs
+from headway.serving.pairs import AskedText, LanguagePair, Pairs
 from headway.serving.requests import Fields, fields
-from headway.serving.service import AUTO, Service
+from headway.serving.service import AUTO, SentenceProgress, Service
 from headway.serving.settings import Settings
 from headway.text.detection import Detected
 
@@ -72,11 +73,11 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
     async def translate(request: Request) -> Response:
         """Translates a text, or each of a list."""
         async with admitted(request, schemas.TranslateRequest, clients) as (wanted, client):
-            if service.is_full:
+            if service.batcher.is_full:
                 raise QueueFullError
             texts = _texts("q", wanted.q, settings)
             chosen, detected = await service.choose(wanted, texts, client.name)
-            asked = list(zip(texts, chosen, strict=True))
+            asked = [AskedText(text, pair, wanted.format) for text, pair in zip(texts, chosen, strict=True)]
             clients.charge(client, units.of_translation(wanted, asked), paid=1)
             found = await service.translate(wanted, asked, client.name)
         answer: dict[str, Any] = {"translatedText": [one.texts[0] for one in found]}
@@ -96,7 +97,7 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
             answer = {name: values[0] for name, values in answer.items()}
         return JSONResponse(answer)
 
-    @app.post("/detect", response_model=list[schemas.Detection], **described(schemas.DetectRequest, example))
+    @app.post("/detect", response_model=list[Detected], **described(schemas.DetectRequest, example))
     async def detect(request: Request) -> Response:
         """Possible languages of a text, or of a list together, among those of the models, most likely first."""
         async with admitted(request, schemas.DetectRequest, clients) as (wanted, client):
@@ -110,18 +111,23 @@ def _add_translation(app: FastAPI, service: Service, clients: Clients) -> None:
 def _add_files(app: FastAPI, service: Service, clients: Clients) -> None:
     """Adds the routes that translate files and give them back."""
     described, example = _description(service.pairs)
-    kept = KeptFiles()
+    kept, under_way = KeptFiles(), WeakValueDictionary[str, SentenceProgress]()
 
     @app.post("/translate_file", response_model=schemas.FileAnswer, **described(schemas.FileRequest, example))
     async def translate_file(request: Request) -> Response:
         """Translates a file, and tells where its translation can be fetched for some minutes."""
         async with admitted(request, schemas.FileRequest, clients) as (wanted, client):
-            if service.is_full:
+            if service.batcher.is_full:
                 raise QueueFullError
-            made = await translated_file(service, wanted, client.name, partial(clients.charge, client))
+            progress = under_way[request.state.request_id] = SentenceProgress()
+            made = await translated_file(service, wanted, client.name, partial(clients.charge, client), progress)
         token = kept.keep(made, client.name)
         answer: dict[str, Any] = {"translatedFileUrl": f"{request.base_url}download_file/{token}.{quote(made.name)}"}
         return JSONResponse({**answer, "truncated": made.truncated} if made.truncated else answer)
+
+    @app.get("/progress/{request_id}", include_in_schema=False)
+    async def progress_of(request_id: str) -> Response:
+        return JSONResponse(vars(under_way.get(request_id) or SentenceProgress()))
 
     @app.get("/download_file/{name}", include_in_schema=False)
     async def download_file(name: str) -> Response:
@@ -147,13 +153,17 @@ def _add_insight(app: FastAPI, service: Service, clients: Clients) -> None:
                 raise HTTPException(404, "this server doesn't inspect: see --no-inspect")
             clients.charge(client, units.of_record(wanted), paid=1)
             texts, _ = _texts("q", wanted.q, settings), _texts("translation", wanted.translation or "", settings)
-            options: dict[str, Any] = {"target": wanted.translation, "beam_size": wanted.beam_size}
-            options |= {"edits": read_edits(wanted.edits), "cases": [read_edits(case) for case in wanted.cases]}
             [pair], _ = await service.choose(wanted, texts, client.name)
             if pair is None:
                 raise UserError(f"source: the text is in {wanted.target} already, so there is nothing to look into")
-            options["analyses"] = read_analyses([_with_pairs(one, pair) for one in wanted.analyses])
-            options["order"] = wanted.order
+            options = {
+                "target": wanted.translation,
+                "beam_size": wanted.beam_size,
+                "edits": read_edits(wanted.edits),
+                "cases": [*map(read_edits, wanted.cases)],
+                "order": wanted.order,
+                "analyses": read_analyses([_with_pairs(one, pair) for one in wanted.analyses]),
+            }
             found = await service.inspecting.call(client.name, record, pair, wanted.q, options, wanted.arrays)
         return Response(found, media_type=schemas.JSON)
 
@@ -239,12 +249,9 @@ def _add_information(app: FastAPI, service: Service, clients: Clients) -> None:
 def _locale(accepted: str, codes: Iterable[str]) -> Locale | None:
     """The first of the languages that a client accepts that is one of the page or of these; Babel keeps in memory what
     it has loaded."""
-    known = {"en", "ko", *(read_code(code).language for code in codes)}
-    for one in accepted[:1000].split(","):
-        language = read_code(one.partition(";")[0]).language
-        if language in known:
-            with suppress(ValueError, UnknownLocaleError):
-                return Locale.parse(language)
+    asked = [one.partition(";")[0].strip() for one in accepted[:1000].split(",")]
+    with suppress(ValueError, UnknownLocaleError):
+        return Locale.negotiate(asked, ["en", "ko", *(read_code(code).language for code in codes)], sep="-")
     return None
 
 
@@ -260,7 +267,7 @@ def _description(pairs: Pairs) -> tuple[Callable[..., dict[str, Any]], dict[str,
 async def admitted(request: Request, kind: type[Fields], clients: Clients) -> AsyncIterator[tuple[Fields, Client]]:
     """The fields of a request and its client, with a place for the work. Raises UserError, HTTPException."""
     wanted, client = await fields(request, kind, clients)
-    with clients.working_for(client):
+    with clients.places.kept(client.name, "too many requests at once"):
         yield wanted, client
 
 

@@ -11,6 +11,7 @@ threads, everything else on the event loop.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,8 @@ FEWEST_TO_SHARE = 8  # fewer sentences aren't divided among workers
 SHARES = 8  # a client has at most 1/SHARES of the places, and no more than are free; its others follow
 CALL_SECONDS = 0.25  # that a client's sentences of a call should take, as the last such call tells
 FIRST_PACE = 8_000.0  # work in a second, for a client without such a call
-RECENT = 3.0  # seconds after which a client that has asked nothing doesn't count any more
+SLOW = 2 * CALL_SECONDS  # a call takes longer only if a sentence of it does
+RECENT, LATELY = 3.0, 60.0  # seconds for which a client that has asked keeps a worker free of others; of slow ones
 PATIENCE = 8  # lingers that an idle worker waits at most, while more sentences come or are likely to
 
 
@@ -43,7 +45,13 @@ class _Client(Generic[Group, Answer]):
     served: float = 0.0  # work, beginning with the mean of others
     places: int = 0  # its sentences that wait for a worker
     pace: float = FIRST_PACE  # work that was done in a second of its last call
+    slow_until: float = math.inf  # while it counts as slow: until its first call is over, and LATELY after a slow one
     jobs: deque[_Job[Group, Answer]] = field(default_factory=deque)  # with sentences without a place
+
+    def note_call(self, work: int, seconds: float, now: float) -> None:
+        self.pace = work / seconds
+        if seconds > SLOW or self.slow_until == math.inf:
+            self.slow_until = now + LATELY * (seconds > SLOW)
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +63,8 @@ class _Job(Generic[Group, Answer]):
     rest: Iterator[tuple[int, tuple[Group, str]]]  # the sentences without a place, with their numbers
     size: int
     done: asyncio.Future[None]
-    answers: dict[int, Answer] = field(default_factory=dict)
+    on_answer: Callable[[], None]
+    answers: dict[tuple[Group, str], Answer] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +76,7 @@ class _Item(Generic[Group, Answer]):
     work: int
     client: _Client[Group, Answer]  # the first that asked for it
     turn: tuple[int, int]  # among those of its client, then its order of arrival
-    takers: list[tuple[_Job[Group, Answer], int]] = field(default_factory=list)  # its jobs, and its number in each
+    takers: list[_Job[Group, Answer]] = field(default_factory=list)
     alone: bool = False  # whether it needs a call of its own, because a shared one has failed
 
 
@@ -119,10 +128,15 @@ class Batcher(Generic[Group, Answer]):
         return max((now - start for start, _ in self._started.values()), default=0.0)
 
     async def submit(
-        self, asked: Sequence[tuple[Group, str]], *, client: Hashable, admitted: bool = False
+        self,
+        asked: Sequence[tuple[Group, str]],
+        *,
+        client: Hashable,
+        admitted: bool = False,
+        on_answer: Callable[[], None] = lambda: None,
     ) -> list[Answer]:
-        """The answer of each text. Raises QueueFullError if there is no place, unless the request was `admitted`
-        before. Cancelling the waiting task removes its sentences."""
+        """The answer of each text; `on_answer` is called as each arrives. Raises QueueFullError if there is no place,
+        unless the request was `admitted` before. Cancelling the waiting task removes its sentences."""
         if not asked:
             return []
         if not admitted and self.is_full:
@@ -133,7 +147,8 @@ class Batcher(Generic[Group, Answer]):
         if not known.places and not known.jobs:
             known.served = max(known.served, self._served)
         done = asyncio.get_running_loop().create_future()
-        job = _Job[Group, Answer](known, self._turn, iter(enumerate(asked)), len(asked), done)
+        once = dict.fromkeys(asked)
+        job = _Job[Group, Answer](known, self._turn, iter(enumerate(once)), len(once), done, on_answer)
         known.jobs.append(job)
         self._place(known)
         self._wake()
@@ -143,16 +158,17 @@ class Batcher(Generic[Group, Answer]):
             if job in known.jobs:
                 known.jobs.remove(job)
             for place, item in list(self._items.items()):
-                known.places -= sum(taker[0] is job for taker in item.takers)
-                item.takers = [taker for taker in item.takers if taker[0] is not job]
-                if not item.takers:
-                    del self._items[place]
-                elif item.client is known:
-                    item.client = item.takers[0][0].client
+                if job in item.takers:
+                    known.places -= 1
+                    item.takers.remove(job)
+                    if not item.takers:
+                        del self._items[place]
+                    elif item.client is known:
+                        item.client = item.takers[0].client
             self._place(known)
             self._wake()
             raise
-        return [job.answers[number] for number in range(job.size)]
+        return [job.answers[one] for one in asked]
 
     def warm_up(self, call: Callable[[], object]) -> None:
         """Makes a first call in every worker at once, and waits for it."""
@@ -173,7 +189,7 @@ class Batcher(Generic[Group, Answer]):
                         *asked, self._work_of(*asked), client, (job.turn + number, next(self._arrivals))
                     )
                 item = self._items[asked]
-                item.takers.append((job, number))
+                item.takers.append(job)
                 if client.served < item.client.served:
                     item.client = client
                 client.places += 1
@@ -213,17 +229,22 @@ class Batcher(Generic[Group, Answer]):
             call.add_done_callback(self._finish)
 
     def _eligible(self) -> list[_Item[Group, Answer]]:
-        """The sentences that may go to a worker. The last idle one isn't for the client that has all the others."""
-        now, busy = asyncio.get_running_loop().time(), set[int]()
+        """The sentences that may go to a worker. The last idle one isn't for the client that has all the others, if
+        another client may soon ask: it would wait for the end of a call."""
+        now = asyncio.get_running_loop().time()
         for name, client in list(self._clients.items()):
-            if client.asked > now - RECENT:
+            if client.asked > now - LATELY:
                 break
             if not client.places and not client.jobs:
                 del self._clients[name]
-        if len(self._clients) > 1 and len(self._started) == self._workers - 1 > 0:
-            running = Counter(id(item.client) for _, batch in self._started.values() for item in batch)
-            busy = {client for client, count in running.items() if count > running.total() / 2}
-        return [item for item in self._items.values() if id(item.client) not in busy]
+        if len(self._started) == self._workers - 1 > 0:
+            running = Counter(item.client for _, batch in self._started.values() for item in batch)
+            [(busy, count)] = running.most_common(1)
+            awaited = LATELY if now < busy.slow_until else RECENT
+            other = next((one for one in reversed(self._clients.values()) if one is not busy), None)
+            if count > running.total() / 2 and other and (other.places or other.asked > now - awaited):
+                return [item for item in self._items.values() if item.client is not busy]
+        return [*self._items.values()]
 
     def _take(self, waiting: Sequence[_Item[Group, Answer]]) -> list[_Item[Group, Answer]]:
         """The next batch: the sentence whose turn it is, and those of its group of similar length."""
@@ -247,11 +268,11 @@ class Batcher(Generic[Group, Answer]):
         for item in batch:
             del self._items[item.group, item.text]
             item.client.served += item.work
-            for job, _ in item.takers:
+            for job in item.takers:
                 job.client.places -= 1
         waiting_clients = len({id(item.client) for item in (*batch, *self._items.values())})
         self._served += sum(works.values()) / waiting_clients  # as if all that wait were served alike
-        for client in {id(job.client): job.client for item in batch for job, _ in item.takers}.values():
+        for client in {id(job.client): job.client for item in batch for job in item.takers}.values():
             self._place(client)
         return batch
 
@@ -260,26 +281,27 @@ class Batcher(Generic[Group, Answer]):
         seconds = max(asyncio.get_running_loop().time() - start, 1e-3)
         head, total = batch[0].client, sum(item.work for item in batch)
         if sum(item.work for item in batch if item.client is head) > total / 2:
-            head.pace = total / seconds
+            head.note_call(total, seconds, start + seconds)
         self._expected = _owed([*self._items.values(), *batch])
         error = QueueFullError() if call.cancelled() else call.exception()
         if error is None:
             for item, answer in zip(batch, call.result(), strict=True):
-                for job, number in item.takers:
-                    job.answers[number] = answer
+                for job in item.takers:
+                    job.answers[item.group, item.text] = answer
+                    job.on_answer()
                     if len(job.answers) == job.size and not job.done.done():
                         job.done.set_result(None)
         elif len(batch) > 1 and not call.cancelled():
             self._on_failure(error)
             for one in batch:  # each goes again in a call of its own
-                if takers := [taker for taker in one.takers if not taker[0].done.done()]:
-                    fresh = _Item(one.group, one.text, one.work, takers[0][0].client, one.turn)
+                if takers := [job for job in one.takers if not job.done.done()]:
+                    fresh = _Item(one.group, one.text, one.work, takers[0].client, one.turn)
                     again = self._items.setdefault((one.group, one.text), fresh)
                     again.takers, again.alone = again.takers + takers, True
-                    for job, _ in takers:
+                    for job in takers:
                         job.client.places += 1
         else:
-            for job, _ in (taker for item in batch for taker in item.takers):
+            for job in (job for item in batch for job in item.takers):
                 if not job.done.done():
                     job.done.set_exception(error)
         self._wake()

@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 from headway.documents.kinds import KINDS, kind_of, open_file
 from headway.documents.markup import escape
-from headway.documents.parsing import TextFormat
 from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
 from headway.errors import UserError
 from headway.serving import units
-from headway.serving.pairs import LanguagePair
+from headway.serving.pairs import AskedText
 from headway.serving.schemas import FileRequest, TranslateRequest, UploadedFile
-from headway.serving.service import AUTO, Service
+from headway.serving.service import AUTO, SentenceProgress, Service
 from headway.serving.settings import Settings
 
 TEXT = "txt"
@@ -75,7 +74,7 @@ class KeptFiles:
 
 
 async def translated_file(
-    service: Service, wanted: FileRequest, client: str, charge: Callable[[int], None]
+    service: Service, wanted: FileRequest, client: str, charge: Callable[[int], None], progress: SentenceProgress
 ) -> NamedFile:
     """The translation of a file. charge: takes the units of the request. Raises UserError, HTTPException."""
     settings, file = service.settings, wanted.file
@@ -83,24 +82,17 @@ async def translated_file(
     source = next(iter(service.pairs.sources(wanted.target)), "") if wanted.source.lower() == AUTO else wanted.source
     opened = await service.files.call(client, _opened, file, Languages(source, wanted.target), settings)
     sample = _sample(opened.segments)
-    fields = {"q": sample, "source": wanted.source, "target": wanted.target, "format": "html"}
-    asked = TranslateRequest.model_validate(fields)
+    asked = TranslateRequest.model_validate({**vars(wanted), "q": sample, "format": "html"})
     [pair], _ = await service.choose(asked, [sample], client)
     if pair is not None and pair.source != source:
         opened = await service.files.call(client, _opened, file, Languages(pair.source, pair.target), settings)
-    requests: dict[TextFormat, TranslateRequest] = {
-        name: asked.model_copy(update={"format": name}) for name in ("text", "html")
-    }
-    texts: dict[TextFormat, list[tuple[str, LanguagePair | None]]] = {
-        name: [(one.text, pair) for one in opened.segments if one.format == name] for name in requests
-    }
-    charge(sum(units.of_translation(requests[name], some) for name, some in texts.items() if some))
-    found = {name: iter(await service.translate(requests[name], some, client)) for name, some in texts.items()}
-    answers = [next(found[one.format]) for one in opened.segments]
-    data = await service.files.call(client, opened.written, [one.texts[0] for one in answers])
+    texts = [AskedText(one.text, pair, one.format) for one in opened.segments]
+    charge(units.of_translation(asked, texts))
+    found = await service.translate(asked, texts, client, progress)
+    data = await service.files.call(client, opened.written, [one.texts[0] for one in found])
     path = PurePath(file.name)
     name = f"{path.stem}.{wanted.target}{path.suffix}"
-    return NamedFile(name, data, sum(one.truncated for one in answers))
+    return NamedFile(name, data, sum(one.truncated for one in found))
 
 
 def _opened(file: UploadedFile, languages: Languages, settings: Settings) -> OpenedFile:
@@ -135,10 +127,5 @@ def _as_text(file: UploadedFile) -> OpenedFile:
 
 def _sample(segments: Sequence[Segment]) -> str:
     """The beginning of the file as HTML."""
-    taken, size = [], 0
-    for one in segments:
-        taken.append(one.text if one.format == "html" else escape(one.text))
-        size += len(taken[-1])
-        if size > SAMPLE:
-            break
-    return "\n".join(taken)[: 4 * SAMPLE] or " "
+    texts = (one.text if one.format == "html" else escape(one.text) for one in segments)
+    return "\n".join(texts)[:SAMPLE] or " "

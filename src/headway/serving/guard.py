@@ -121,7 +121,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, clients: Clients) -> None:
         self._app, self._settings, self._clients = app, settings, clients
         self._hosts = frozenset(name.lower() for name in settings.allowed_hosts)
-        metrics.in_flight.set_function(lambda: clients.working)
+        metrics.in_flight.set_function(lambda: clients.places.taken)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_begun, is_head = False, scope["method"] == "HEAD"

@@ -1,24 +1,19 @@
 """Calls of a model beside translation: records of its inside, and alignments. A thread makes one after the other."""
 
 import asyncio
-import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
-from starlette.exceptions import HTTPException
-
 from headway.errors import UserError
-from headway.insight.analyses import LONGEST_ANALYSED
+from headway.insight.analyses.analysis import LONGEST_ANALYSED
 from headway.page import Arrays
-from headway.serving.admission import refusal
-from headway.serving.batcher import QueueFullError
+from headway.serving.admission import Places
 from headway.serving.pairs import LanguagePair
 from headway.serving.settings import LONGEST_INSPECTED
 from headway.threads import use_one_thread
-from headway.translator.alignments import Links
+from headway.translator.aligning import Links
 
 Result = TypeVar("Result")
 
@@ -30,32 +25,20 @@ class SideThread:
 
     def __init__(self, name: str) -> None:
         self.pool = ThreadPoolExecutor(1, name, initializer=use_one_thread)
-        self._lock = threading.Lock()
-        self._clients: Counter[str] = Counter()  # of the calls that run or wait
+        self._places = Places(MOST_CALLS, MOST_OF_A_CLIENT)  # of the calls that run or wait
 
     async def call(self, client: str, function: Callable[..., Result], *arguments: Any) -> Result:
-        """The result of the function. Raises QueueFullError, HTTPException 429 for a client that waits already."""
-        with self._lock:
-            if self._clients[client] >= MOST_OF_A_CLIENT:
-                raise HTTPException(429, f"{MOST_OF_A_CLIENT} of your requests of this kind wait already", refusal())
-            if self._clients.total() >= MOST_CALLS:
-                raise QueueFullError
-            self._clients[client] += 1
+        """The result of the function. Raises HTTPException: 429 for a client that waits already, 503 for others."""
+        self._places.take(client, f"{MOST_OF_A_CLIENT} of your requests of this kind wait already")
         work = [partial(function, *arguments)]
         call = self.pool.submit(lambda: work[0]())  # noqa: PLW0108  # so that the pool doesn't keep the arguments
-        call.add_done_callback(lambda _: self._leave(client))  # it may run longer than its request
+        call.add_done_callback(lambda _: self._places.count(client, -1))  # it may run longer than its request
         try:
             return await asyncio.wrap_future(call)
         except asyncio.CancelledError:
             if call.cancel():
                 work.clear()  # the pool keeps the call until its turn comes
             raise
-
-    def _leave(self, client: str) -> None:
-        with self._lock:
-            self._clients[client] -= 1
-            if not self._clients[client]:
-                del self._clients[client]
 
 
 def record(pair: LanguagePair, text: str, options: dict[str, Any], arrays: Arrays) -> bytes:

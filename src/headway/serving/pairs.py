@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
 from itertools import islice, permutations
-from typing import Any
+from typing import Any, NamedTuple
 
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
 
 from headway.devices import has_torch
+from headway.documents.parsing import TextFormat
 from headway.errors import UserError
-from headway.insight.analyses import LONGEST_ANALYSED, MOST_PAIRS, NAMES
+from headway.insight.analyses import NAMES
+from headway.insight.analyses.analysis import LONGEST_ANALYSED, MOST_PAIRS
 from headway.languages import read_code
 from headway.serving.schemas import TranslateRequest
 from headway.text.characters import is_blank
@@ -65,6 +67,15 @@ class LanguagePair:
             "examples": [{"source": text, "target": translation} for text, translation in self.examples],
             "analyses": [name for name in possible if name != "head_importance" or self.validated],
         }
+
+
+class AskedText(NamedTuple):
+    """A text to translate."""
+
+    text: str
+    pair: LanguagePair | None
+    """None for a text that stays as it is."""
+    format: TextFormat
 
 
 class Pairs(dict[tuple[str, str], LanguagePair]):

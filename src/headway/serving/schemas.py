@@ -9,6 +9,8 @@ from headway.errors import UserError
 from headway.insight.analyses import NAMES
 from headway.page import ArraysKind
 from headway.serving.settings import WIDEST_BEAM
+from headway.text.detection import Detected
+from headway.text.numbers import NumberCheck
 from headway.translator.glossary import Glossary
 
 JSON = "application/json"
@@ -47,12 +49,15 @@ class _Request(BaseModel):
     api_key: str | None = Field(None, description="If the server needs one.")
 
 
-class TranslateRequest(_Request):
+class _Directed(_Request):
+    source: str = Field(description="Language code, or `auto`.")
+    target: str = Field(description="Language code.")
+
+
+class TranslateRequest(_Directed):
     """Texts to translate."""
 
     q: Texts = Field(description="A text, or a list of texts.")
-    source: str = Field(description="Language code, or `auto`.")
-    target: str = Field(description="Language code.")
     format: Annotated[Literal["text", "html"], BeforeValidator(lambda given: "text" if given == "" else given)] = Field(
         "text", description="`html` keeps tags in place."
     )
@@ -93,14 +98,12 @@ def _file(given: Any) -> Any:
     raise ValueError("must be one file of a multipart form")
 
 
-class FileRequest(_Request):
+class FileRequest(_Directed):
     """A file to translate."""
 
     file: Annotated[Any, BeforeValidator(_file), WithJsonSchema({"type": "string", "format": "binary"})] = Field(
         description="A text or a document; the end of its name tells its kind."
     )
-    source: str = Field(description="Language code, or `auto`.")
-    target: str = Field(description="Language code.")
 
 
 class FileAnswer(BaseModel):
@@ -118,12 +121,10 @@ class DetectRequest(_Request):
     q: Texts = Field(description="A text, or a list of texts.")
 
 
-class InspectRequest(_Request):
+class InspectRequest(_Directed):
     """A sentence to inspect."""
 
     q: str = Field(description="One sentence.")
-    source: str = Field(description="Language code, or `auto`.")
-    target: str = Field(description="Language code.")
     translation: str | None = Field(None, description="Inspect this translation; default: the model's own.")
     beam_size: BeamSize | None = Field(None, description="Default: the model's own.")
     edits: list[Any] = Field([], max_length=MOST_EDITS, description="Changes of the model or the text.")
@@ -137,39 +138,23 @@ class InspectRequest(_Request):
     )
 
 
-class AlignRequest(_Request):
+class AlignRequest(_Directed):
     """Texts and translations with words to link."""
 
     q: Texts = Field(description="A sentence, or a list of sentences.")
     translation: Texts = Field(description="Its translation, or those of a list.")
-    source: str = Field(description="Language code, or `auto`.")
-    target: str = Field(description="Language code.")
-
-
-class Detection(BaseModel):
-    """A language and how sure it is, from 0 to 100."""
-
-    confidence: float
-    language: str
-
-
-class WrongNumbers(BaseModel):
-    """Numbers of a text that its translation lacks, and numbers of the translation that the text lacks."""
-
-    missing: list[str]
-    invented: list[str]
 
 
 class TranslateAnswer(BaseModel):
     """`translatedText` is a list where `q` is one, and so are the other fields."""
 
     translatedText: str | list[str]  # noqa: N815  # LibreTranslate's name
-    detectedLanguage: Detection | list[Detection] | None = None  # noqa: N815
+    detectedLanguage: Detected | list[Detected] | None = None  # noqa: N815
     alternatives: list[str] | list[list[str]] | None = None
     truncated: bool | list[bool] | None = Field(
         None, description="Present if a translation was cut off at the model's maximum length."
     )
-    numbers: WrongNumbers | list[WrongNumbers] | None = Field(
+    numbers: NumberCheck | list[NumberCheck] | None = Field(
         None, description="Present if a translation lacks or invents a number. headway extension."
     )
     confidence: float | list[float | None] | None = Field(

@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from types import FrameType
@@ -20,7 +19,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headway.errors import UserError
-from headway.serving.admission import network_of
+from headway.serving.admission import Places, network_of
 from headway.serving.app import make_app
 from headway.serving.guard import LARGEST_HEAD, Metrics, access_log
 from headway.serving.logs import LogWriter, places
@@ -38,6 +37,7 @@ SHARES = 4  # an address has at most 1/SHARES of the connections
 MOST_CONNECTIONS = 8192
 SPARE_FILES = 64 + 3 * ACCEPTED_AT_ONCE  # for everything else, and for connections that are about to be refused
 TELL_EVERY = 60.0  # seconds between lines of the log about the same trouble
+TOO_MANY = {"all": "too many connections", "share": "too many of an address"}
 COLLECTING = (10_000, 20, 100)  # new objects, and collections of young ones, before one of the next older ones
 SWITCH = 0.001  # seconds until a thread of the model yields; Python's 5 ms add up with every system call
 DRAINING = 1.0  # seconds from SIGTERM, seen at /ready, to the last new connection
@@ -140,24 +140,21 @@ class Connections:
     def __init__(self, metrics: Metrics, proxies: Sequence[Network]) -> None:
         """proxies: addresses whose connections are those of many clients."""
         self._metrics, self._proxies = metrics, proxies
-        self._open: Counter[str] = Counter()
-        self._most = min(MOST_CONNECTIONS, _most_files() - SPARE_FILES)
+        most = min(MOST_CONNECTIONS, _most_files() - SPARE_FILES)
+        self._open = Places(most, most // SHARES)
         self._told = -math.inf
 
     def enter(self, address: str) -> bool:
         """Whether another connection of the address may be used; then it must `leave`."""
-        free, name = self._most - self._open.total(), network_of(address)
-        if free <= 0:
-            reason = "too many connections"
-            if time.monotonic() - self._told > TELL_EVERY:
-                self._told = time.monotonic()
-                log.warning(reason, extra={"fields": {"open": self._open.total()}})
-        elif self._open[name] >= max(1, min(self._most // SHARES, free)) and not self._is_proxy(address):
-            reason = "too many of an address"
-        else:
-            self._open[name] += 1
+        name = network_of(address)
+        lack = self._open.lack(name)
+        if lack is None or (lack == "share" and any(ip_address(address) in one for one in self._proxies)):
+            self._open.count(name, 1)
             return True
-        self._metrics.refused.labels(reason).inc()
+        if lack == "all" and time.monotonic() - self._told > TELL_EVERY:
+            self._told = time.monotonic()
+            log.warning(TOO_MANY[lack], extra={"fields": {"open": self._open.taken}})
+        self._metrics.refused.labels(TOO_MANY[lack]).inc()
         return False
 
     def note_refusal(self) -> None:
@@ -166,13 +163,7 @@ class Connections:
         access_log.info("request", extra={"fields": {"route": "other", "status": 400, "reason": "no HTTP"}})
 
     def leave(self, address: str) -> None:
-        name = network_of(address)
-        self._open[name] -= 1
-        if not self._open[name]:
-            del self._open[name]
-
-    def _is_proxy(self, address: str) -> bool:
-        return any(ip_address(address) in one for one in self._proxies)
+        self._open.count(network_of(address), -1)
 
 
 class MeteredTransport:

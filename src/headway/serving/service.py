@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 from unicodedata import normalize
 from weakref import WeakValueDictionary
@@ -30,7 +30,7 @@ from headway.serving.batcher import OVERHEAD, WORK_PER_BATCH, Batcher
 from headway.serving.guard import Metrics
 from headway.serving.logs import places
 from headway.serving.looking_inside import SideThread
-from headway.serving.pairs import LanguagePair, Pairs
+from headway.serving.pairs import AskedText, LanguagePair, Pairs
 from headway.serving.schemas import AlignRequest, InspectRequest, TranslateRequest
 from headway.serving.settings import Settings
 from headway.text.detection import Detected, among_all, detect
@@ -65,6 +65,17 @@ class Search:
     glossary: Glossary | None = field(default=None, hash=False)  # it may be long, and each request has its own
     confidence: bool = False
     alignments: bool = False
+
+
+@dataclass(eq=False)
+class SentenceProgress:
+    """The number of sentences of a request that are translated, and of those that were found so far."""
+
+    done: int = 0
+    sentences: int = 0
+
+    def step(self) -> None:
+        self.done += 1
 
 
 def work_of(search: Search, text: str) -> int:
@@ -112,7 +123,7 @@ class Service:
         self._tidied = time.perf_counter()
         on_cpu = pairs.first.translator.device == "cpu"
         self.workers = current_threads() if on_cpu else 1
-        self._batcher = Batcher[Search, NBest[str]](
+        self.batcher = Batcher[Search, NBest[str]](
             self._call,
             workers=self.workers,
             batch_size=settings.batch_size,
@@ -122,7 +133,7 @@ class Service:
             initializer=use_one_thread if on_cpu else None,
             on_failure=self._note_failure,
         )
-        self.metrics = Metrics(lambda: self._batcher.waiting)
+        self.metrics = Metrics(lambda: self.batcher.waiting)
         self._cache = LatestCache(settings.cache_size)
         self._text_thread = ThreadPoolExecutor(1, "text")
         self._text_turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of each client
@@ -131,12 +142,7 @@ class Service:
     @property
     def is_ready(self) -> bool:
         """Whether requests are answered: the server isn't about to end, nor the model stuck."""
-        return not self.draining and self._batcher.longest_call < STUCK_AFTER
-
-    @property
-    def is_full(self) -> bool:
-        """Whether a request to translate would be refused."""
-        return self._batcher.is_full
+        return not self.draining and self.batcher.longest_call < STUCK_AFTER
 
     def warm_up(self) -> None:
         """Translates with every model, so that the first requests are as fast as later ones; with torch a whole batch,
@@ -145,7 +151,7 @@ class Service:
             work = work_of(Search(translator, translator.search_options().beam_size, 1), WARMING)
             most = min(self.settings.batch_size, max(1, WORK_PER_BATCH // work))
             texts = [pair.prefix + WARMING] * (most if translator.engine == "torch" else 1)
-            self._batcher.warm_up(partial(translator.translate, texts, n_best=1))
+            self.batcher.warm_up(partial(translator.translate, texts, n_best=1))
         return_freed_memory()
 
     async def choose(
@@ -168,45 +174,43 @@ class Service:
         chosen, detected = [], []
         format_: TextFormat = wanted.format if isinstance(wanted, TranslateRequest) else "text"
         for found in await self.detect(texts, client, format_):
-            try:
-                best, pair = _judged(found, self.pairs, target)
-            except UserError as error:
-                if isinstance(wanted.q, str):
-                    raise UserError(f"source: {error}") from None
-                best, pair = found[0] if found else Detected("und", 0.0), None  # ISO 639's code for undetermined
+            best, pair, problem = _judged(found, self.pairs, target)
+            if problem and isinstance(wanted.q, str):
+                raise UserError(f"source: {problem}")
             chosen.append(pair)
             detected.append(best)
         return chosen, detected
 
     async def translate(
-        self, wanted: TranslateRequest, texts: Sequence[tuple[str, LanguagePair | None]], client: str
+        self,
+        wanted: TranslateRequest,
+        texts: Sequence[AskedText],
+        client: str,
+        progress: SentenceProgress | None = None,
     ) -> list[NBest[str]]:
         """The translation and alternatives of each text, or the text itself without a pair. Raises QueueFullError, and
         UserError for too many sentences, or if a model can't follow the glossary, or has no calibration for
         `confidence`."""
-        glossary, n_best = wanted.terms(), 1 + wanted.alternatives
-        beams = {pair.translator: pair.beam_size(wanted) for _, pair in texts if pair is not None}
-        searches: dict[tuple[Translator, bool], Search] = {}
-        for translator, beam in beams.items():
+        glossary, n_best, progress = wanted.terms(), 1 + wanted.alternatives, progress or SentenceProgress()
+        beams = {one.pair.translator: one.pair.beam_size(wanted) for one in texts if one.pair is not None}
+        for translator in beams:
             if glossary is not None:
                 translator.check_glossary(glossary)
             if wanted.confidence:
                 translator.calibration()
-            for aligned in (False, True):
-                search = Search(translator, beam, n_best, glossary, wanted.confidence, aligned)
-                searches[translator, aligned] = search
-        is_short = sum(len(text) for text, _ in texts) <= SHORT
+        search = cache(lambda one, aligned: Search(one, beams[one], n_best, glossary, wanted.confidence, aligned))
+        is_short = _is_short(texts)
 
-        def parsed(text: str, pair: LanguagePair | None) -> Document:
+        def parsed(text: str, pair: LanguagePair | None, format_: TextFormat) -> Document:
             if pair is None:
-                return Document(wanted.format, [text])
+                return Document(format_, [text])
             most = MOST_TOKENS // beams[pair.translator]
-            return parse_document(text, wanted.format, pair.source, partial(pair.is_readable, most=most))
+            return parse_document(text, format_, pair.source, partial(pair.is_readable, most=most))
 
         def sentence(asked: SentenceRequest) -> tuple[Search, str]:
-            pair = texts[asked.document][1]
+            pair = texts[asked.document].pair
             assert pair is not None, "texts without a pair have no sentences"
-            return searches[pair.translator, asked.aligned], asked.text
+            return search(pair.translator, asked.aligned), asked.text
 
         def pending_documents() -> tuple[PendingDocuments, list[tuple[Search, str]]]:
             found, count = list[Document](), 0
@@ -215,7 +219,7 @@ class Service:
                 count += sum(max(1, len(sentence.runs)) for sentence in found[-1].sentences)
                 if count > most:
                     raise too_many
-            pending = PendingDocuments(found, ["" if pair is None else pair.prefix for _, pair in texts])
+            pending = PendingDocuments(found, [one.pair.prefix if one.pair else "" for one in texts])
             return pending, [*map(sentence, pending.wholes)]
 
         def runs() -> list[tuple[Search, str]]:
@@ -225,27 +229,29 @@ class Service:
         most = self.settings.max_sentences // n_best
         others = f", each with {wanted.alternatives} alternatives" if wanted.alternatives else ""
         too_many = UserError(f"more than {most:,} sentences or words between tags in one request{others}")
-        if wanted.format == "text" and sum(text.count("\n") for text, _ in texts) > most:
-            lines = sum(bool(line.strip()) for text, _ in texts for line in text.split("\n"))
+        plain = [one.text for one in texts if one.format == "text"]
+        if sum(text.count("\n") for text in plain) > most:
+            lines = sum(bool(line.strip()) for text in plain for line in text.split("\n"))
             if lines > most:  # without parsing them: each has a sentence, unless it has no words
                 raise too_many
         pending, wholes = await self._text_work(client, pending_documents, at_once=is_short)
-        found = await self._ask(wholes, client)
-        rest = await self._ask(await self._text_work(client, runs, at_once=is_short), client, admitted=True)
+        found = await self._ask(wholes, client, progress)
+        asked = await self._text_work(client, runs, at_once=is_short)
+        rest = await self._ask(asked, client, progress, admitted=True)
         return await self._text_work(client, lambda: pending.joined(rest, n_best), at_once=is_short)
 
     async def check_numbers(
-        self, translations: Sequence[str], texts: Sequence[tuple[str, LanguagePair | None]], client: str
+        self, translations: Sequence[str], texts: Sequence[AskedText], client: str
     ) -> list[NumberCheck]:
         """The numbers that each translation lacks or invents."""
 
         def checks() -> list[NumberCheck]:
             return [
                 NumberCheck() if pair is None else check_numbers(text, translation, (pair.source, pair.target))
-                for translation, (text, pair) in zip(translations, texts, strict=True)
+                for translation, (text, pair, _) in zip(translations, texts, strict=True)
             ]
 
-        return await self._text_work(client, checks, at_once=sum(len(text) for text, _ in texts) <= SHORT)
+        return await self._text_work(client, checks, at_once=_is_short(texts))
 
     async def detect(
         self, texts: Sequence[str], client: str, format_: TextFormat = "text"
@@ -268,12 +274,17 @@ class Service:
         return await self._text_work(client, found)
 
     def close(self) -> None:
-        self._batcher.close()
+        self.batcher.close()
         for pool in (self._text_thread, self.inspecting.pool, self.aligning.pool, self.files.pool):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _ask(
-        self, sentences: Sequence[tuple[Search, str]], client: str, *, admitted: bool = False
+        self,
+        sentences: Sequence[tuple[Search, str]],
+        client: str,
+        progress: SentenceProgress,
+        *,
+        admitted: bool = False,
     ) -> list[NBest[str]]:
         """The translations of each sentence, from the cache or the model; `admitted` as in `Batcher.submit`. No
         answer with a glossary is cached, because each request has its own; with keys each key has its own cache, so
@@ -282,7 +293,9 @@ class Service:
         found = {one: kept for one in sentences if (kept := self._cache.get((owner, *one))) is not None}
         self.metrics.cache_hits.inc(len(found))
         missing = [one for one in dict.fromkeys(sentences) if one not in found]
-        answers = await self._batcher.submit(missing, client=client, admitted=admitted)
+        progress.sentences += len(found) + len(missing)
+        progress.done += len(found)
+        answers = await self.batcher.submit(missing, client=client, admitted=admitted, on_answer=progress.step)
         for one, answer in zip(missing, answers, strict=True):
             found[one] = answer
             if one[0].glossary is None:
@@ -320,26 +333,32 @@ class Service:
             return await asyncio.get_running_loop().run_in_executor(self._text_thread, function)
 
 
+def _is_short(texts: Sequence[AskedText]) -> bool:
+    return sum(len(one.text) for one in texts) <= SHORT
+
+
 def _words(text: str, format_: TextFormat) -> str:
     """The text without tags and protected text, from which its language is detected."""
     blocks = blocks_of(text) if format_ == "html" else [elements_of(text)]
     return " ".join(one for block in blocks if not isinstance(block, str) for one in block if isinstance(one, str))
 
 
-def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, LanguagePair | None]:
-    """The language of a text, among those that `detect` found, and its pair: the first for text without letters, none
-    for text in the target language. Raises UserError if the language is unclear or isn't translated."""
+def _judged(found: Sequence[Detected] | None, pairs: Pairs, target: str) -> tuple[Detected, LanguagePair | None, str]:
+    """The language of a text, among those that `detect` found; its pair, the first for text without letters, none for
+    text in the target language; and why it isn't translated, if its language is unclear or none that can be."""
     candidates = pairs.sources(target)
     if found is None:
-        return Detected(candidates[0], 0.0), pairs.get((candidates[0], target))
-    if not found:
-        raise UserError(f"the text is in none of the languages that are translated: {', '.join(candidates)}")
-    possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * found[0].confidence]
+        return Detected(candidates[0], 0.0), pairs[candidates[0], target], ""
+    if not found:  # `und` is ISO 639's code for undetermined
+        known = ", ".join(candidates)
+        return Detected("und", 0.0), None, f"the text is in none of the languages that are translated: {known}"
+    best = found[0]
+    possible = [one for one in found if one.language in candidates and one.confidence >= NEAR * best.confidence]
     equal = [one.language for one in possible if one.confidence == possible[0].confidence]
     if len(equal) > 1:
-        raise UserError(f"the text's script doesn't tell {', '.join(equal)} apart; name the language")
+        return best, None, f"the text's script doesn't tell {', '.join(equal)} apart; name the language"
     if possible:
-        return possible[0], pairs.get((possible[0].language, target))
-    if read_code(found[0].language).language == read_code(target).language:
-        return found[0], None
-    raise UserError(f"the text seems to be {found[0].language}; what is translated is {', '.join(candidates)}")
+        return possible[0], pairs[possible[0].language, target], ""
+    if read_code(best.language).language == read_code(target).language:
+        return best, None, ""
+    return best, None, f"the text seems to be {best.language}; what is translated is {', '.join(candidates)}"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from headway.serving.pairs import LanguagePair
+from headway.serving.pairs import AskedText
 from headway.serving.schemas import InspectRequest, TranslateRequest
 from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM
 
@@ -18,15 +18,13 @@ _ENDS = (". ", "! ", "? ", "… ", "。", "！", "？", "।")
 _OF_FORMAT = {"text": "\n", "html": "<"}
 
 
-def of_translation(wanted: TranslateRequest, texts: Iterable[tuple[str, LanguagePair | None]]) -> int:
-    """texts: each with its pair, None for one that stays as it is."""
-    least, ends = (MOST_PHRASES_IN_BEAM + 1 if wanted.glossary else 1), (_OF_FORMAT[wanted.format], *_ENDS)
-    works = (
-        max(least, pair.beam_size(wanted)) * (len(text) + END * sum(map(text.count, ends)))
-        for text, pair in texts
-        if pair is not None
-    )
-    return _units(sum(works), UNIT)
+def of_translation(wanted: TranslateRequest, texts: Iterable[AskedText]) -> int:
+    least, work = MOST_PHRASES_IN_BEAM + 1 if wanted.glossary else 1, 0
+    for text, pair, format_ in texts:
+        if pair is not None:
+            ends = sum(map(text.count, (_OF_FORMAT[format_], *_ENDS)))
+            work += max(least, pair.beam_size(wanted)) * (len(text) + END * ends)
+    return _units(work, UNIT)
 
 
 def of_file(data: bytes) -> int:

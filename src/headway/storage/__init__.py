@@ -1,6 +1,6 @@
 """Model directories: written whole, verified, read."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from headway.lazy import lazy_names
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Aligner",
+    "AnyModel",
     "Calibration",
     "Int8Check",
     "ModelDirectory",
@@ -23,6 +24,9 @@ __all__ = [
     "to_torch",
     "with_int8",
 ]
+
+AnyModel: TypeAlias = "ModelDirectory | StoredModel"
+"""A model on disk, or in memory."""
 
 __getattr__, __dir__ = lazy_names(
     __name__,

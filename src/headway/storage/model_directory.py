@@ -219,7 +219,7 @@ def find_model(path: Path) -> Path:
         raise UserError(f"{path}: this run has no model yet; let it train until its first validation")
     refuse_foreign(path, {})
     raise UserError(
-        f"{path}: {'is not' if path.exists() else 'no such folder:'} a model directory (config.json) "
+        f"{path}: {'is not' if path.exists() else 'no such folder; give'} a model directory (config.json) "
         "or a run directory (best.json)"
     )
 

@@ -12,14 +12,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from headway.data.corpus import CorpusFiles
 from headway.data.prepared import VALID_TEXTS
 from headway.decoding.options import DefaultOptions
 from headway.decoding.searcher import length_penalty
 from headway.errors import UserError
 from headway.evaluation import evenly, score_margins, score_translations
 from headway.model import ModelConfig
-from headway.recipe.reading import load_recipe
 from headway.recipe.recipe import Recipe
 from headway.storage import find_model, load_model, save_model
 from headway.storage.checksums import find_damage
@@ -68,9 +66,7 @@ class UnseenText(NamedTuple):
         return UnseenText(evenly(self.sources, count), evenly(self.references, count), self.tokenize)
 
 
-def validation_pairs(model: Path) -> UnseenText:
-    run = model.parents[1]
-    recipe = load_recipe(run / "recipe.yaml")
+def validation_pairs(recipe: Recipe, run: Path) -> UnseenText:
     texts = json.loads(((recipe.data.prepared or run / "data") / VALID_TEXTS).read_bytes())
     sources, references = zip(*texts, strict=True)
     return UnseenText(sources, references, tokenization_of(recipe))
@@ -79,35 +75,24 @@ def validation_pairs(model: Path) -> UnseenText:
 def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
     """Finishes the run, or only adds int8's cost to its best model. minutes: of the training, for a share of them."""
     if recipe.training.finish:
-        held_out = [recipe.data.files_of(corpus) for corpus in recipe.data.held_out]
-        test = held_out[0] if held_out else None
-        teacher = recipe.data.distilled[0].teacher if recipe.data.distilled else None
-        finish(run, tell, test=test, teacher=teacher, minutes=SHARE_OF_END * minutes, core=recipe.model.core)
+        finish(recipe, run, tell, SHARE_OF_END * minutes)
     elif (stored := load_model(folder := find_model(run), recipe.model.core)).int8 is None:
-        judged = judge_int8(stored, *validation_pairs(folder), tell)
+        judged = judge_int8(stored, *validation_pairs(recipe, run), tell)
         if judged.int8 is not None:
             save_model(folder, judged)
 
 
-def finish(
-    run: Path,
-    tell: Tell,
-    *,
-    test: CorpusFiles | None = None,
-    teacher: Path | None = None,
-    minutes: float = math.inf,
-    core: str | None = None,
-) -> None:
+def finish(recipe: Recipe, run: Path, tell: Tell, minutes: float) -> None:
     """Measures the best model of a run and saves it in place with the results, once. Tells them, and the next commands.
-    With few minutes it uses fewer validation pairs. test: text for the scores, by default the validation text. teacher:
-    model with which a student's search is compared. core: as in `read_model`."""
+    With few minutes it uses fewer validation pairs. The scores are those of `data.held_out`, else of the validation
+    text; the search of a student is compared with that of its teacher."""
     folder = find_model(run)
-    stored = load_model(folder, core)
+    stored = load_model(folder, recipe.model.core)
     if HEADING in stored.card:
         return
-    valid = validation_pairs(folder)
+    valid = validation_pairs(recipe, run)
     part, measured = "validation", valid
-    if test is not None and (pairs := list(test.pairs())):
+    if pairs := [pair for corpus in recipe.data.held_out[:1] for pair in recipe.data.files_of(corpus).pairs()]:
         part = "test"
         measured = UnseenText([one.source for one in pairs], [one.target for one in pairs], valid.tokenize)
     translator = Translator(stored, engine="auto")
@@ -115,7 +100,7 @@ def finish(
     if len(valid.sources) >= FEWEST:
         valid = valid.some(_affordable_pairs(translator, valid, 60 * minutes, max(BEAMS) * len(measured.sources)))
         enough = math.inf
-        if teacher is not None and teacher.exists():
+        if recipe.data.distilled and (teacher := recipe.data.distilled[0].teacher).exists():
             taught = [one.text for one in Translator.load(teacher).translate(valid.sources)]
             enough = score_translations(taught, *valid[1:]).bleu - WORTH_SPEED
         options, rows["search"] = choose_search(translator, valid, BEAMS, enough)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from headway.data.batches import CorpusShare, MicroBatch, Plan, collate
 from headway.data.packing import Joined
 from headway.decoding import Hypothesis, Sampling, SearchOptions, TorchEngine, TorchSearcher
-from headway.devices import tensor_on
+from headway.decoding.engine import tensor_on
 from headway.evaluation import sentence_bleu
 from headway.model import Transformer
 from headway.recipe.sizes import forward_work, work_of_step

@@ -20,13 +20,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from headway.data.corpus import CorpusFiles, Pair, as_corpus
-from headway.data.filters import HeldOut, filter_tests, script_name
+from headway.data.filters import filter_tests, script_name
 from headway.data.lines import Layout
-from headway.data.options import DataSection
+from headway.data.options import DataSection, FiltersSection
 from headway.data.splitting import split_corpus, write_columns
 from headway.data.two_sided import Sides
 from headway.errors import UserError
-from headway.languages import english_name, read_code
+from headway.languages import english_name, read_code, script_family
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
 from headway.recipe.reading import make_recipe
 from headway.recipe.recipe import Recipe
@@ -44,8 +44,10 @@ from headway.training.start import start
 CHOICES = "choices.txt"
 TEXT = "text"
 MEASURING = "measuring"
-FILTERS = {"max_ratio": 6, "duplicates": "pair"}
-"""Filters of training pairs, `script` if the languages are named, and `copies` if they differ."""
+FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
+"""Filters of training pairs if no parts are given, and `copies` if the languages differ."""
+LEAST_BAD, MOST_BAD = 0.01, 0.5
+"""Shares of the pairs: a filter that finds as many is chosen if parts are given. More are no accident."""
 JUDGED, LEAST_KEPT = 10_000, 0.1
 """Approximate number of training pairs by which the sides are judged, and the share that the filters must keep."""
 SAMPLE = 100
@@ -105,7 +107,12 @@ def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], 
     corpora = [section.files_of(corpus) for corpus in section.corpora]
     text = TrainingText.of(corpora)
     every = max(1, text.pairs // JUDGED)
-    judge_sides([*islice(chain.from_iterable(one.pairs() for one in corpora), 0, None, every)], section, request, tell)
+    sample = [*islice(chain.from_iterable(one.pairs() for one in corpora), 0, None, every)]
+    judge_sides(sample, section, request, tell)
+    bad: dict[str, float] = {}
+    if request.valid_source and not is_limited(request.overrides):
+        bad = shares_of_bad_pairs(sample, (section.source_language, section.target_language))
+        data["filters"] = {name: FILTERS.get(name, True) for name in bad}
     end = began + 60 * request.minutes * (1 - SHARE_OF_END)
     if not is_limited(request.overrides):
         tell(f"choosing a recipe for {request.minutes:g} minutes (--minutes)")
@@ -115,7 +122,11 @@ def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], 
     finally:
         shutil.rmtree(run / MEASURING, ignore_errors=True)
     recipe = choice.recipe()
-    reasons = [f"{name}: {reason}" for name, reason in choice.reasons.items()]
+    reasons = [
+        f"data.filters.{name}: {data['filters'][name]}, for {share:.0%} of the training pairs"
+        for name, share in bad.items()
+    ]
+    reasons += [f"{name}: {reason}" for name, reason in choice.reasons.items()]
     for line in reasons:
         tell(line)
     write_file(run / CHOICES, "".join(f"{line}\n" for line in reasons).encode())
@@ -131,29 +142,42 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
     section = make_recipe(document, [*request.overrides, ENDLESS], "command line").data
     source, target = languages = section.source_language, section.target_language
     corpus = _corpus(request.source, request.target, languages, request.columns)
-    differ = read_code(source).language != read_code(target).language
-    chosen = {"filters": {**FILTERS, "script": bool(source and target), "copies": differ}}
     if request.valid_source:
         if request.columns is None:
-            return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}, **chosen}
+            return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}}
         shutil.rmtree(run / TEXT, ignore_errors=True)
         valid = _corpus(request.valid_source, request.valid_target, languages, request.columns)
-        written = write_columns({"train": corpus, "valid": valid}, run / TEXT, languages)
-        files = {name: {"source": [str(one)], "target": [str(other)]} for name, (one, other) in written.items()}
-        return {**files, **chosen}
+        return _files_of(write_columns({"train": corpus, "valid": valid}, run / TEXT, languages))
     split = split_corpus(corpus, run / TEXT, languages, document=request.document, tell=tell)
     tell(split.summary())
-    parts = (("train", split.train), ("valid", split.valid), ("held_out", split.test))
-    files = {
-        name: {"source": list(map(str, part.sources)), "target": list(map(str, part.targets))}
-        for name, part in parts
-        if part is not None
+    files = _files_of({"held_out" if part == "test" else part: corpus for part, corpus in split.parts.items()})
+    filters = {**FILTERS, "copies": _differ(languages)}
+    return {**files, "filters": filters, "source_language": source, "target_language": target}
+
+
+def _files_of(corpora: dict[str, CorpusFiles]) -> dict[str, Any]:
+    return {
+        key: {"source": [*map(str, one.sources)], "target": [*map(str, one.targets)]} for key, one in corpora.items()
     }
-    return {**files, **chosen, "source_language": source, "target_language": target}
 
 
 def _corpus(sources: list[str], targets: list[str], languages: Sides, columns: tuple[int, int] | None) -> CorpusFiles:
     return replace(as_corpus(list(map(Path, sources)), list(map(Path, targets)), languages), columns=columns)
+
+
+def _differ(languages: Sides) -> bool:
+    return len({read_code(one).language for one in languages}) > 1
+
+
+def shares_of_bad_pairs(pairs: Sequence[Pair], languages: Sides) -> dict[str, float]:
+    """The filters that a corpus needs, each with the share of the pairs that it finds."""
+    known = all(map(script_family, languages))
+    filters = FiltersSection(max_ratio=FILTERS["max_ratio"], script=known, copies=_differ(languages))
+    tests = filter_tests(filters, languages)
+    shares = {
+        name: sum(bool(test(one.source, one.target)) for one in pairs) / max(1, len(pairs)) for name, test in tests
+    }
+    return {name: share for name, share in shares.items() if LEAST_BAD <= share <= MOST_BAD}
 
 
 def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, tell: Callable[[str], None]) -> None:
@@ -161,7 +185,7 @@ def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, t
     lingua, if it is there, finds each side in the language of the other."""
     filters = data.filters.model_copy(update={"overlap": None})  # which needs the other parts
     languages = data.source_language, data.target_language
-    tests = filter_tests(filters, languages, HeldOut())
+    tests = filter_tests(filters, languages)
     reasons = Counter(next((name for name, test in tests if test(one.source, one.target)), "") for one in pairs)
     sides = [one.source for one in pairs], [one.target for one in pairs]
     if (kept := reasons.pop("", 0)) < LEAST_KEPT * len(pairs):

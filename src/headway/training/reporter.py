@@ -1,8 +1,6 @@
 """Reports on a run: a live line in a terminal, or plain lines on standard error; log.jsonl;
 and afterwards the records of finished runs, to compare them."""
 
-from __future__ import annotations
-
 import json
 import math
 import operator
@@ -12,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -41,7 +39,7 @@ class Reporter:
         self._task = self._bar.add_task(what, total=1.0)
         self._last_line = time.monotonic()
 
-    def __enter__(self) -> Reporter:
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 

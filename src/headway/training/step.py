@@ -18,7 +18,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from headway.data.batches import CorpusShare, MicroBatch, PackedIds, Plan, collate
 from headway.data.shards import ParallelIds
-from headway.devices import autocast, tensor_on
+from headway.decoding.engine import tensor_on
+from headway.devices import autocast
 from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.model.packing import Packed

@@ -25,14 +25,13 @@ from headway.translator.lines import LineOptions, LineTranslator, Written
 REMEDY = "delete it, name another file, or make the two files a corpus of data.train"
 
 
-def write_synthetic(data: DataSection, notice: Callable[[str], None], look_around: Callable[[], None]) -> None:
-    """Writes the translations of `data.syntheses` that don't exist yet. look_around: called between chunks of lines,
-    and may raise. Raises UserError before it translates, also for a file that exists and isn't such a translation."""
+def write_synthetic(data: DataSection, notice: Callable[[str], None]) -> None:
+    """Writes the translations of `data.syntheses` that don't exist yet. Raises UserError before it translates, also
+    for a file that exists and isn't such a translation."""
     faults = 0
 
     def translate(lines: list[Line]) -> Written:
         nonlocal faults
-        look_around()
         written = translator.translate(lines)
         faults += len(written.notices)
         return replace(written, notices=[])

@@ -3,17 +3,22 @@
 Layers and heads differ in what they look at, and so do the steps: the step that reads a token often aligns it better
 than the step that gives it (Chen et al. 2020, "Accurate Word Alignment Induction from Neural Machine Translation").
 `choose_aligner` finds the best attention of a model on pairs of text without known alignments.
+
+A link (i, j) joins number i of the source with number j of the translation, words or pieces, both from 0. Pharaoh's
+format writes the links of a pair as `0-0 1-2`, and is what fast_align, Marian, Moses and AER scripts read.
 """
 
 import math
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.decoding.searcher import batches_by_length
 from headway.storage.model_info import Aligner
-from headway.translator.reading import Floats, Reader, padded
+from headway.text.tokenizer import Piece
+from headway.text.words import word_spans
+from headway.translator.reading import Floats, Reader, Tokens, batches_of_pairs
 
 WEIGHTS_AT_ONCE = 1 << 23
 """Attention weights that are computed together, at most, unless one pair has more."""
@@ -22,14 +27,13 @@ CLEARLY = 0.01
 UNSEEN = 0.1
 """Added to each count of a target token or source token, so that pairs seen once have a probability, too."""
 
-Ids = Sequence[Sequence[int]]
-
+Links = list[tuple[int, int]]
 MEAN = Aligner()
 """The mean of all layers and heads."""
 
 
 def align(
-    reader: Reader, aligner: Aligner, sources: Ids, targets: Ids, skipped: Sequence[int]
+    reader: Reader, aligner: Aligner, sources: Tokens, targets: Tokens, skipped: Sequence[int]
 ) -> list[list[int | None]]:
     """For each token of each target the number of the source token that it is aligned with; None: with nothing. No
     tokens are aligned by a model without a decoder layer.
@@ -60,7 +64,7 @@ def alignment(cross: Floats, aligner: Aligner = MEAN, first: int = 0) -> list[in
     return [place if place < length else None for place in places.tolist()]
 
 
-def choose_aligner(reader: Reader, sources: Ids, targets: Ids) -> Aligner:
+def choose_aligner(reader: Reader, sources: Tokens, targets: Tokens) -> Aligner:
     """The best aligner of these pairs: the one by which a target token and its source token tell most of each other, by
     normalised mutual information. The means of all layers and of the heads of each layer compete with single heads,
     which must be clearly better.
@@ -125,20 +129,70 @@ def _surprise(tokens: NDArray[np.int64], given: NDArray[np.int64] | None = None)
     return float(-np.log(together).mean())
 
 
-def _cross_weights(reader: Reader, sources: Ids, targets: Ids) -> Iterator[tuple[int, Floats]]:
+def _cross_weights(reader: Reader, sources: Tokens, targets: Tokens) -> Iterator[tuple[int, Floats]]:
     """Each pair's number with its attention (layers, heads, step, key), in any order. Step i reads token i - 1 of the
     target and gives token i; the last gives <eos>. The last key is <eos>."""
     config = reader.config
-    if not config.decoder_layers:
-        return
     maps = config.decoder_layers * (config.decoder_num_heads or config.num_heads)
-    batches = batches_by_length(
-        range(len(sources)),
-        lambda i: (len(sources[i]) + 1, len(targets[i]) + 1),
-        lambda count, longest: count * maps * math.prod(longest) <= WEIGHTS_AT_ONCE,
-    )
-    for batch in batches:
-        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
-        target = padded([[config.bos_id, *targets[i]] for i in batch], config.pad_id)
-        for number, weights in zip(batch, reader.cross_attention(source, target), strict=True):
+    batches = batches_of_pairs(config, sources, targets, lambda *lengths: maps * math.prod(lengths), WEIGHTS_AT_ONCE)
+    for batch, source, target in batches if maps else ():
+        for number, weights in zip(batch, reader.cross_attention(source, target[:, :-1]), strict=True):
             yield number, weights[:, :, : len(targets[number]) + 1, : len(sources[number]) + 1]
+
+
+def piece_links(alignment: Sequence[int | None]) -> Links:
+    """alignment: for each piece of the translation the piece of the source, or None."""
+    return sorted((source, target) for target, source in enumerate(alignment) if source is not None)
+
+
+def word_links(
+    source: str,
+    source_pieces: Sequence[Piece],
+    target: str,
+    target_pieces: Sequence[Piece],
+    alignment: Sequence[int | None],
+) -> Links:
+    """Two words are linked where any of their pieces are. Words are what stands between white space. The punctuation of
+    a target word with letters or digits says nothing of the word. source: with spaces in place of its tag, which is no
+    word."""
+    source_words = _words_of(source, source_pieces)
+    target_words = _without_punctuation(target, target_pieces, _words_of(target, target_pieces))
+    return sorted(
+        {(one, other) for i, j in piece_links(alignment) for one in source_words[i] for other in target_words[j]}
+    )
+
+
+def character_links(
+    source_pieces: Sequence[Piece], target_pieces: Sequence[Piece], alignment: Sequence[int | None]
+) -> list[tuple[int, int, int, int]]:
+    """Start and end of each piece that is aligned, and of the piece of the source that it is aligned with."""
+    pairs = [(target_pieces[target], source_pieces[source]) for source, target in piece_links(alignment)]
+    return [(target.start, target.end, source.start, source.end) for target, source in pairs]
+
+
+def to_pharaoh(links: Links) -> str:
+    """`[(0, 0), (1, 2)]` -> `0-0 1-2`"""
+    return " ".join(f"{source}-{target}" for source, target in links)
+
+
+def _words_of(text: str, pieces: Sequence[Piece]) -> list[list[int]]:
+    """The words that each piece has characters of: one, but for pieces that hold a space, and for blank ones."""
+    words = word_spans(text)
+    return [
+        [number for number, (start, end) in enumerate(words) if start < piece.end and piece.start < end]
+        for piece in pieces
+    ]
+
+
+def _without_punctuation(text: str, pieces: Sequence[Piece], words: Sequence[list[int]]) -> list[list[int]]:
+    """The words of each piece; none for punctuation, unless the word is nothing else."""
+    spoken = {number for number, (start, end) in enumerate(word_spans(text)) if not _is_punctuation(text[start:end])}
+    return [
+        [number for number in some if number not in spoken] if _is_punctuation(text[piece.start : piece.end]) else some
+        for piece, some in zip(pieces, words, strict=True)
+    ]
+
+
+def _is_punctuation(text: str) -> bool:
+    """Whether a text without white space is punctuation and symbols alone."""
+    return all(unicodedata.category(character)[0] in "PS" for character in text if not character.isspace())

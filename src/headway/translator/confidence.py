@@ -11,13 +11,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.decoding.searcher import batches_by_length
 from headway.errors import UserError
 from headway.evaluation import sentence_chrf
 from headway.storage import ModelInfo
 from headway.storage.model_info import FEATURES, Calibration
 from headway.text.domain import learn_domain
-from headway.translator.reading import Reader, padded
+from headway.translator.reading import Reader, Tokens, batches_of_pairs
 from headway.translator.translation import Translation, with_alternatives
 
 ACCEPTABLE = 60.0
@@ -31,7 +30,6 @@ RIDGE = 1.0
 MOST_STEPS, CLOSE = 100, 1e-9
 """Newton's method ends after so many steps, or when no weight changes by more."""
 
-Ids = Sequence[Sequence[int]]
 Floats = NDArray[np.float64]
 
 
@@ -86,25 +84,20 @@ def _source_ids(translation: Translation) -> list[int]:
     return pieces.ids[0][pieces.tags :]
 
 
-def confidence_features(reader: Reader, sources: Ids, targets: Ids) -> Floats:
+def confidence_features(reader: Reader, sources: Tokens, targets: Tokens) -> Floats:
     """FEATURES of each translation: (translations, features). Ids are without <eos>, and no source is empty."""
     config = reader.config
     features = np.zeros((len(sources), len(FEATURES)))
-    batches = batches_by_length(
-        range(len(sources)),
-        lambda i: (len(targets[i]) + 1, len(sources[i]) + 1),
-        lambda count, longest: count * max(longest) * config.target_vocab_size <= LOGITS_AT_ONCE,
+    batches = batches_of_pairs(
+        config, sources, targets, lambda *lengths: max(lengths) * config.target_vocab_size, LOGITS_AT_ONCE
     )
-    for batch in batches:
-        source = padded([[*sources[i], config.eos_id] for i in batch], config.pad_id)
-        target = padded([[config.bos_id, *targets[i], config.eos_id] for i in batch], config.pad_id)
+    for batch, source, target in batches:
         scores, entropies = (of_each.astype(np.float64) for of_each in reader.token_scores(source, target))
         for row, number in enumerate(batch):
             length, source_length = len(targets[number]) + 1, len(sources[number]) + 1
-            tokens = scores[row, :length]
+            tokens, entropy = scores[row, :length], entropies[row, :length].mean()
             ratio = np.log(length / source_length)
-            mean_entropy = entropies[row, :length].mean()
-            features[number] = tokens.mean(), tokens.min(), mean_entropy, ratio, np.log(source_length)
+            features[number] = tokens.mean(), tokens.min(), entropy, ratio, np.log(source_length)
     return features
 
 

@@ -20,7 +20,7 @@ from headway.devices import (
     translating_dtype,
 )
 from headway.errors import UserError
-from headway.storage import ModelDirectory
+from headway.storage import AnyModel, ModelDirectory
 from headway.threads import current_threads
 from headway.translator.reading import PlainReader, Reader, TorchReader
 
@@ -34,11 +34,11 @@ class Engines:
 
     def __init__(
         self,
-        model: ModelDirectory | StoredModel,
+        model: AnyModel,
         device: str,
         precision: TranslatingPrecision,
         engine: EngineName,
-        ensemble: Sequence[ModelDirectory | StoredModel] = (),
+        ensemble: Sequence[AnyModel] = (),
     ) -> None:
         """Raises UserError."""
         for kind, value, known in (
@@ -200,7 +200,7 @@ class Engines:
             after_batch=FreedMemory().bound,
         )
 
-    def _on_device(self, model: ModelDirectory | StoredModel) -> StoredModel:
+    def _on_device(self, model: AnyModel) -> StoredModel:
         from headway.storage.stored_model import to_torch
 
         stored = to_torch(model) if isinstance(model, ModelDirectory) else model

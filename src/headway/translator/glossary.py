@@ -1,13 +1,12 @@
 """Glossaries: terms of the source, and what a translation must have where they stand."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from headway.data.corpus import read_lines
 from headway.errors import UserError
@@ -46,7 +45,7 @@ class Glossary:
     terms: tuple[Term, ...]
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[str, str]]) -> Glossary:
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
         """From sources and targets. White space around them and invisible characters are left out. Raises UserError,
         and TypeError for what isn't pairs of texts."""
         targets: dict[str, str] = {}
@@ -64,7 +63,7 @@ class Glossary:
         return cls(tuple(Term(source, target) for source, target in targets.items()))
 
     @classmethod
-    def parse(cls, lines: Iterable[str], name: str) -> Glossary:
+    def parse(cls, lines: Iterable[str], name: str) -> Self:
         """From lines of a source term, a TAB and a target term, or blank. name: of the lines. Raises UserError."""
         pairs = []
         for number, line in enumerate(lines, start=1):
@@ -77,7 +76,7 @@ class Glossary:
         return cls.of(pairs)
 
     @classmethod
-    def read(cls, path: Path) -> Glossary:
+    def read(cls, path: Path) -> Self:
         """Parses a file of such lines. Raises UserError."""
         return cls.parse(read_lines(path), str(path))
 

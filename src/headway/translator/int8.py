@@ -1,23 +1,18 @@
 """Measures what int8 costs a model in quality: CTranslate2 translates validation text in fp32 and in int8."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from headway.errors import UserError
 from headway.evaluation import compare_translations, evenly
-from headway.storage import Int8Check, with_int8
+from headway.storage import AnyModel, Int8Check, with_int8
 from headway.translator.translator import Translator
-
-if TYPE_CHECKING:
-    from headway.storage import ModelDirectory, StoredModel
 
 FEWEST, MOST = 100, 1000
 """Validation pairs that are needed, and that are used, drawn evenly, where there are more."""
 
 
-Model = TypeVar("Model", bound="StoredModel | ModelDirectory")
+Model = TypeVar("Model", bound=AnyModel)
 
 
 def judge_int8(
@@ -33,9 +28,7 @@ def judge_int8(
     return with_int8(model, check)
 
 
-def check_int8(
-    model: StoredModel | ModelDirectory, sources: Sequence[str], references: Sequence[str], tokenize: str
-) -> Int8Check:
+def check_int8(model: AnyModel, sources: Sequence[str], references: Sequence[str], tokenize: str) -> Int8Check:
     """Scores the translations, by the model's own search options, against the references. tokenize: sacreBLEU's
     tokenisation for BLEU. Raises UserError for too few pairs, and where CTranslate2 can't run the model in int8."""
     if len(sources) < FEWEST:

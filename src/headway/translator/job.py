@@ -6,8 +6,6 @@ the rest, reads its input from the start and skips the chunks that are done. So 
 undisturbed job.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections import deque

@@ -1,7 +1,5 @@
 """Lines in, lines out: the output and the notices of a job for each line of a file."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
@@ -14,10 +12,10 @@ from headway.errors import UserError
 from headway.languages import same_language
 from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
-from headway.translator.alignments import Links, to_pharaoh
+from headway.translator.aligning import Links, to_pharaoh
 from headway.translator.glossary import Glossary
 from headway.translator.required_phrases import MOST_PHRASES_IN_BEAM, ProtectedText
-from headway.translator.translation import TranslatedDocument, Translation
+from headway.translator.translation import Stopped, Translation
 from headway.translator.translator import Translator
 
 MOST_FAILURES = 100
@@ -78,13 +76,7 @@ class LineTranslator:
         if options.pieces and not options.alignments:
             raise UserError("--pieces says what --alignments join: give both")
         if options.split:
-            of_lines = (
-                options.as_json,
-                self._n_best > 1,
-                options.prefix,
-                options.alignments,
-            )
-            if any((*of_lines, options.confidence)):
+            if self._n_best > 1 or any((options.as_json, options.prefix, options.alignments, options.confidence)):
                 whole = "--json, --n-best, --prefix, --alignments and --confidence"
                 raise UserError(f"--split translates sentences: {whole} are of whole lines")
             translator.translate_documents([])  # raises UserError where its extra is missing
@@ -120,7 +112,9 @@ class LineTranslator:
         try:
             if self.options.split:
                 documents = self.translator.translate_documents(texts, glossary=self._glossary, **self._search)
-                return [_of_document(one) for one in documents]
+                stopped: list[Stopped] = ["max_length" if one.truncated else "eos" for one in documents]
+                texts = [" ".join(one.text.splitlines()) for one in documents]
+                return [Translation(text, None, why) for text, why in zip(texts, stopped, strict=True)]
             return self.translator.translate(
                 texts,
                 prefix=self.options.prefix,
@@ -181,9 +175,9 @@ class LineTranslator:
                 f"line {line.number} has {size}, the model reads at most {longest} tokens; "
                 "its translation is left blank, split the line"
             )
-        if translation.stopped == "max_length" and self.options.split:
-            return f"a sentence of line {line.number} was cut off; --max-length allows more"
         if translation.stopped == "max_length":
+            if self.options.split:
+                return f"a sentence of line {line.number} was cut off; --max-length allows more"
             more = len(translation.tokens) < longest
             remedy = "--max-length allows more" if more else "the model knows no more places"
             return f"line {line.number} was cut off after {len(translation.tokens)} tokens; {remedy}"
@@ -206,12 +200,6 @@ class LineTranslator:
                     "try a larger --max-length"
                 )
         return ""
-
-
-def _of_document(document: TranslatedDocument) -> Translation:
-    """A document as the translation of one line: without line breaks and score."""
-    text = " ".join(document.text.splitlines())
-    return Translation(text, None, "max_length" if document.truncated else "eos")
 
 
 def tag_fault(translator: Translator, text: str) -> str:

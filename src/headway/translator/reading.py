@@ -3,12 +3,13 @@ tokens. `TorchReader` computes them with torch, `PlainReader` with numpy alone."
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headway.decoding.searcher import batches_by_length
 from headway.model.config import ModelConfig
 from headway.plain import Ids, PlainTransformer
 
@@ -18,33 +19,20 @@ if TYPE_CHECKING:
     from headway.model import Transformer
 
 Floats = NDArray[np.float32]
-
-
-class Reader(Protocol):
-    """A model that reads sources with their translations: (batch, length), <eos> at the end of a source, <bos> at the
-    beginning of a target, padding at the end of a row."""
-
-    @property
-    def config(self) -> ModelConfig: ...
-
-    def cross_attention(self, source: Ids, target: Ids) -> Floats:
-        """The attention to the source. (batch, layers, heads, target length, source length), with a layer at least"""
-        ...
-
-    def token_scores(self, source: Ids, target: Ids) -> tuple[Floats, Floats]:
-        """The log-probability of each token after the first, and the entropy of what was expected in its place.
-        (batch, target length - 1) each"""
-        ...
+Tokens = Sequence[Sequence[int]]
+"""The ids of several sources or targets, without <eos>."""
 
 
 class TorchReader:
-    """A model of torch, on its device."""
+    """A model of torch, on its device. Reads sources with their translations: (batch, length), <eos> at the end of a
+    source, <bos> at the beginning of a target, padding at the end of a row."""
 
     def __init__(self, model: Transformer) -> None:
         self.config = model.config
         self._model = model
 
     def cross_attention(self, source: Ids, target: Ids) -> Floats:
+        """The attention to the source. (batch, layers, heads, target length, source length), with a layer at least"""
         import torch
 
         from headway.model import DecoderLayer
@@ -60,6 +48,8 @@ class TorchReader:
             return torch.stack(seen, dim=1).float().cpu().numpy()
 
     def token_scores(self, source: Ids, target: Ids) -> tuple[Floats, Floats]:
+        """The log-probability of each token after the first, and the entropy of what was expected in its place.
+        (batch, target length - 1) each"""
         import torch
 
         with torch.inference_mode():
@@ -77,18 +67,14 @@ class TorchReader:
         return [torch.from_numpy(side).to(device) for side in sides]
 
 
-class PlainReader:
-    """A model's weights by name, in numpy."""
-
-    def __init__(self, config: ModelConfig, weights: Mapping[str, Floats]) -> None:
-        self.config = config
-        self._model = PlainTransformer(config, weights)
+class PlainReader(PlainTransformer):
+    """The same in numpy, of a model's weights by name."""
 
     def cross_attention(self, source: Ids, target: Ids) -> Floats:
-        return np.stack(self._model.hidden_states(source, target)[1], axis=1)
+        return np.stack(self.hidden_states(source, target)[1], axis=1)
 
     def token_scores(self, source: Ids, target: Ids) -> tuple[Floats, Floats]:
-        logits = self._model.logits(source, target[:, :-1])
+        logits = self.logits(source, target[:, :-1])
         logits -= logits.max(axis=-1, keepdims=True)
         powers = np.exp(logits)  # (batch, target length - 1, vocabulary)
         totals = powers.sum(axis=-1)
@@ -96,10 +82,27 @@ class PlainReader:
         return chosen - np.log(totals), np.log(totals) - np.einsum("btv,btv->bt", powers, logits) / totals
 
 
-def padded(rows: Sequence[Sequence[int]], pad_id: int) -> Ids:
-    """(batch, length): padded at the end to the length of the longest."""
-    length = max(map(len, rows))
-    return np.array([[*row, *[pad_id] * (length - len(row))] for row in rows], dtype=np.int64)
+Reader: TypeAlias = TorchReader | PlainReader
+
+
+def batches_of_pairs(
+    config: ModelConfig, sources: Tokens, targets: Tokens, size_of: Callable[[int, int], int], most: int
+) -> Iterator[tuple[list[int], Ids, Ids]]:
+    """Batches of pairs of similar length: their numbers, sources with <eos>, and targets with <bos> and <eos>, padded.
+    size_of: the size of a pair of these lengths; most: that of a batch, unless one pair has more."""
+    batches = batches_by_length(
+        range(len(sources)),
+        lambda i: (len(sources[i]) + 1, len(targets[i]) + 1),
+        lambda count, lengths: count * size_of(*lengths) <= most,
+    )
+
+    def padded(rows: Sequence[Sequence[int]]) -> Ids:
+        length = max(map(len, rows))
+        return np.array([[*row, *[config.pad_id] * (length - len(row))] for row in rows], dtype=np.int64)
+
+    for batch in batches:
+        source = padded([[*sources[i], config.eos_id] for i in batch])
+        yield batch, source, padded([[config.bos_id, *targets[i], config.eos_id] for i in batch])
 
 
 def _with_weights(_: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -1,12 +1,11 @@
 """Phrases that a translation must contain: protected text of its source, and the targets of a glossary's terms."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 from headway.text.protected import (
     Atom,
@@ -49,7 +48,7 @@ class ProtectedText:
     """The tag of a target language and a space, before the elements."""
 
     @classmethod
-    def of(cls, text: str, tokenizer: Tokenizer) -> ProtectedText:
+    def of(cls, text: str, tokenizer: Tokenizer) -> Self:
         tag, body = tokenizer.split_tag(text)
         return cls(text, split_protected(body), f"{tag} " if tag else "")
 

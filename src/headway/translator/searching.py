@@ -1,29 +1,24 @@
 """From texts to `Translation`s: the search for ids, what a translation must have, and its pieces."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from headway.decoding import Hypothesis, Phrase, RequiredPhrases, Searcher, SearchOptions
 from headway.devices import EngineName
 from headway.errors import UserError
-from headway.storage import Aligner
+from headway.storage import Aligner, ModelInfo
 from headway.text.protected import joined, may_hold_protected
 from headway.text.tokenizer import Piece
 from headway.threads import current_threads
-from headway.translator.alignments import character_links
+from headway.translator.aligning import align, character_links
 from headway.translator.codec import Codec
+from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
 from headway.translator.required_phrases import ProtectedText
 from headway.translator.translation import Pieces, Translation, with_alternatives
-
-if TYPE_CHECKING:
-    from headway.storage import ModelInfo
-    from headway.translator.engines import Engines
 
 MOST_PHRASES = 2_000
 """Phrases whose ids are kept."""
@@ -151,37 +146,29 @@ class TextSearcher:
         return _Sought(ids, prefix, possible, not given.spans, bool(terms))
 
     def _search(self, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
-        """The hypotheses of each source, best first. The engine that finds them doesn't depend on the other sources."""
+        """The hypotheses of each source, best first. The engine that finds them doesn't depend on the other sources.
+        Sampling and CTranslate2 don't heed phrases."""
         usual = self._engines.able(*options.changed)
         found: dict[int, list[Hypothesis]] = {}
+
+        def search(searcher: Searcher, chosen: list[int], required: RequiredPhrases | None = None) -> None:
+            some = [sources[i] for i in chosen]
+            ids, prefixes = [one.ids for one in some], [one.prefix for one in some]
+            caps = [self._codec.length_cap(len(one.ids), len(one.prefix), options.max_length) for one in some]
+            found.update(zip(chosen, searcher.search(ids, options, caps, prefixes, required), strict=True))
+
         for has_terms in (False, True):
-            chosen = [i for i, one in enumerate(sources) if one.has_terms == has_terms]
-            if chosen:
-                searcher = self._engines.able("glossary") if has_terms else usual
-                found.update(zip(chosen, self._found_by(searcher, [sources[i] for i in chosen], options), strict=True))
-        return [found[i] for i in range(len(sources))]
-
-    def _found_by(self, searcher: Searcher, sources: list[_Sought], options: SearchOptions) -> list[list[Hypothesis]]:
-        """The hypotheses of each source. Sampling and CTranslate2 don't heed phrases."""
-
-        def work(chosen: list[_Sought]) -> tuple[list[list[int]], SearchOptions, list[int], list[list[int]]]:
-            lengths = [(len(one.ids), len(one.prefix)) for one in chosen]
-            caps = [self._codec.length_cap(*each, options.max_length) for each in lengths]
-            return [one.ids for one in chosen], options, caps, [one.prefix for one in chosen]
-
-        has_phrases = any(one.phrases for one in sources)
-        if not has_phrases or options.sample is not None or not searcher.takes_phrases:
-            return searcher.search(*work(sources))
-        required = RequiredPhrases([one.phrases for one in sources], self._codec.word_parts)
-        free = [i for i, one in enumerate(sources) if one.free_first or not one.phrases]
-        found = dict(zip(free, searcher.search(*work([sources[i] for i in free])), strict=True))
-        left = [
-            i
-            for i in range(len(sources))
-            if i not in found or not all(required.found_in(i, one.ids) for one in found[i])
-        ]
-        of_left = searcher.search(*work([sources[i] for i in left]), required.of(left))
-        found.update(zip(left, of_left, strict=True))
+            alike = [i for i, one in enumerate(sources) if one.has_terms == has_terms]
+            if not alike:
+                continue
+            searcher = self._engines.able("glossary") if has_terms else usual
+            if options.sample is not None or not searcher.takes_phrases or not any(sources[i].phrases for i in alike):
+                search(searcher, alike)
+                continue
+            required = RequiredPhrases([one.phrases for one in sources], self._codec.word_parts)
+            search(searcher, [i for i in alike if sources[i].free_first or not sources[i].phrases])
+            left = [i for i in alike if i not in found or not all(required.found_in(i, one.ids) for one in found[i])]
+            search(searcher, left, required.of(left))
         return [found[i] for i in range(len(sources))]
 
     def _untranslated(self, text: str, source: list[int] | None) -> Translation:
@@ -236,8 +223,6 @@ class TextSearcher:
 
     def align(self, pairs: Sequence[tuple[list[int], list[int]]], skipped: Sequence[int]) -> list[list[int | None]]:
         """For each token of each target the number of its source token. pairs: ids without <eos>."""
-        from headway.translator.aligning import align
-
         check_process(self._engines.name)
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         return align(self._engines.reader, self._info.aligner or Aligner(), sources, targets, skipped)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from headway.text.numbers import NumberCheck, check_numbers
 from headway.text.tokenizer import Piece
-from headway.translator.alignments import Links, piece_links, word_links
+from headway.translator.aligning import Links, piece_links, word_links
 
 Stopped = Literal["eos", "max_length", "blank", "too_long", "failed"]
 

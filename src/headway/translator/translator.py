@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from headway.decoding import SearchOptions
 from headway.devices import EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
-from headway.storage import Aligner, Calibration, ModelDirectory, ModelInfo, read_model
+from headway.storage import Aligner, AnyModel, Calibration, ModelDirectory, ModelInfo, read_model
 from headway.text.characters import as_text, as_texts
 from headway.text.tokenizer import fingerprint
 from headway.translator.above import Above
-from headway.translator.alignments import Links, piece_links, word_links
+from headway.translator.aligning import Links, choose_aligner, piece_links, word_links
 from headway.translator.codec import Codec, Side
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
@@ -40,11 +40,11 @@ class Translator:
 
     def __init__(
         self,
-        model: ModelDirectory | StoredModel,
+        model: AnyModel,
         *,
         device: str | torch.device = "auto",
         precision: TranslatingPrecision = "auto",
-        ensemble: Sequence[ModelDirectory | StoredModel] = (),
+        ensemble: Sequence[AnyModel] = (),
         engine: EngineName | None = None,
     ) -> None:
         """`engine`: by default torch for a model in memory, `auto` for one on disk. Otherwise as `load`."""
@@ -252,8 +252,6 @@ class Translator:
     def choose_aligner(self, sources: Iterable[str], targets: Iterable[str]) -> Aligner:
         """Chooses the attention that aligns the words of these pairs best, as training does; docs/alignments.md. Raises
         UserError if the model can read none of the pairs."""
-        from headway.translator.aligning import choose_aligner
-
         check_process(self.engine)
         readable = self._readable(self._pairs(as_texts(sources, "source"), as_texts(targets, "target")))
         if not readable:

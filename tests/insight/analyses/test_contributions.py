@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.models import SEEDS, configs, random_model, random_words
 
-from headway.insight import record_pass
 from headway.insight.analyses.contributions import contributions, decomposed
+from headway.insight.recording import record_pass
 from headway.model import ModelConfig
 
 MODELS = configs(decoder_layers=2)

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headway.insight.analyses import NAMES, Analyses, TokenNames, names_by_sentence, request_class
+from headway.insight.analyses import NAMES, Analyses, names_by_sentence, request_class
+from headway.insight.analyses.analysis import TokenNames
 from headway.insight.analyses.contrast import Contrast
 from headway.insight.analyses.contributions import Contributions
 from headway.insight.analyses.decoder_lens import DecoderLens

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.models import SEEDS, configs, random_model
 
-from headway.insight import HeadOff, edited_model
 from headway.insight.analyses.head_importance import head_importance
+from headway.insight.editing import edited_model
+from headway.insight.what_if import HeadOff
 
 WORDS = st.lists(st.integers(4, 11), min_size=1, max_size=5)
 PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=3)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import torch
-from torch import Tensor
 
 from headway.errors import UserError
 from headway.insight.analyses.analysis import Analysis, Analyst, Pairs, Request, TokenNames, token
@@ -78,12 +77,7 @@ def contrast(model: Transformer, reading: Reading, chosen: Mapping[int, int]) ->
     for step, foil in chosen.items():
         foils[step] = foil
     pairs = torch.stack([reading.given, foils], dim=1)
-    differences = torch.stack([_difference(model, one, pairs) for one in hidden])  # (1 + source, target)
+    logits = torch.stack([model.output(one).gather(1, pairs) for one in hidden])  # (1 + source, target, 2)
+    differences = logits[..., 0] - logits[..., 1]  # (1 + source, target)
     effect = (differences[0] - differences[1:]).T.float().cpu().numpy()
     return Contrast(foils.tolist(), differences[0].tolist(), effect)
-
-
-def _difference(model: Transformer, hidden: Tensor, pairs: Tensor) -> Tensor:
-    """Difference of two tokens' logits at each step. hidden: (target, d_model), pairs: (target, 2) -> (target,)"""
-    chosen = model.output(hidden).gather(1, pairs)
-    return chosen[:, 0] - chosen[:, 1]

@@ -26,7 +26,7 @@ from headway.insight.analyses.reading import output_from, states
 from headway.insight.editing import attentions, edited_model
 from headway.insight.maps import KINDS, AttentionKind, Floats
 from headway.insight.terminal import draw_numbers
-from headway.insight.what_if import HeadOff
+from headway.insight.what_if import every_head
 from headway.model import Transformer, cross_mask, padding_mask, target_mask
 from headway.model.sharing import sharing_copy
 
@@ -137,12 +137,11 @@ def _add_ablations(model: Transformer, source: Tensor, read: Tensor, given: Tens
     memory = model.encoder.norm(encoder[-1])
     decoder = states(model.decoder, model.embed_target(read), memory, *masks)
     whole = _log_probability(model, model.decoder.norm(decoder[-1]), given)
-    for kind, losses in found.items():
-        for layer, head in np.ndindex(losses.shape):
-            edited = edited_model(model, [HeadOff(attention=kind, layer=layer, head=head)])
-            if kind == "encoder":
-                changed = output_from(edited.encoder, layer, encoder[layer], mask)
-                hidden = output_from(edited.decoder, 0, decoder[0], changed, *masks)
-            else:
-                hidden = output_from(edited.decoder, layer, decoder[layer], memory, *masks)
-            losses[layer, head] += float(whole - _log_probability(model, hidden, given))
+    for one in every_head(model.config):
+        edited, layer = edited_model(model, [one]), one.layer
+        if one.attention == "encoder":
+            changed = output_from(edited.encoder, layer, encoder[layer], mask)
+            hidden = output_from(edited.decoder, 0, decoder[0], changed, *masks)
+        else:
+            hidden = output_from(edited.decoder, layer, decoder[layer], memory, *masks)
+        found[one.attention][layer, one.head] += float(whole - _log_probability(model, hidden, given))

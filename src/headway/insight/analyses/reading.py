@@ -1,10 +1,9 @@
 """A source and its translation, read again by a model or by some of its layers. Passes are teacher-forced."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -24,7 +23,7 @@ class Reading:
     given: Tensor  # the target, a token for each step, <eos> last, (target length,)
 
     @classmethod
-    def of(cls, model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> Reading:
+    def of(cls, model: Transformer, source_ids: Sequence[int], target_ids: Sequence[int]) -> Self:
         """Ids are with <eos>."""
         device = next(model.parameters()).device
         source, given = (torch.tensor(list(ids), device=device) for ids in (source_ids, target_ids))

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from headway.decoding import SearchOptions
 from headway.decoding.ctranslate2_model import pieces_of
 from headway.decoding.faithful import check_faithful, never_generated
-from headway.errors import UserError
+from headway.errors import UserError, needing_extra
 from headway.interop.huggingface import names
 from headway.interop.huggingface.multilingual import TOKENIZERS, write_vocabulary, written_ids
 from headway.model.positions import sinusoidal_table
@@ -61,10 +61,8 @@ def export_huggingface(stored: StoredModel, output: Path) -> None:
 
 def import_transformers() -> Any:
     """The package. Raises UserError if it isn't installed."""
-    try:
+    with needing_extra("huggingface"):
         import transformers
-    except ImportError:
-        raise UserError("Hugging Face Transformers is not installed: pip install 'headway[huggingface]'") from None
     return transformers
 
 

@@ -1,7 +1,9 @@
 // A file that is chosen, or dropped on the page, comes back translated.
 
-import { post } from "./server.js";
+import { get, pause, post } from "./server.js";
 import { say } from "./words.js";
+
+const EVERY = 500; // milliseconds between questions how far the server is
 
 const $ = (id) => document.getElementById(id);
 
@@ -18,11 +20,14 @@ export function listenForFiles({ asked, language, problem }) {
   async function send(file) {
     if (!file) return;
     running.abort();
-    const { signal } = (running = new AbortController());
+    const mine = (running = new AbortController());
+    const { signal } = mine;
+    const id = [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16)).join("");
     $("made").hidden = true;
     show(say(language(), "fileWaiting", { name: file.name }));
+    watch(id, signal).catch(() => {}); // then without a count
     try {
-      const { translatedFileUrl } = await post("translate_file", { ...asked(), file }, { signal });
+      const { translatedFileUrl } = await post("translate_file", { ...asked(), file }, { signal, id });
       const last = new URL(translatedFileUrl).pathname.split("/").at(-1); // a proxy may have another address
       $("made").href = `download_file/${last}`;
       $("made").textContent = decodeURIComponent(last.slice(last.indexOf(".") + 1));
@@ -31,7 +36,27 @@ export function listenForFiles({ asked, language, problem }) {
       show("");
     } catch (error) {
       if (error.name !== "AbortError") show(problem(error), true);
+    } finally {
+      mine.abort();
+      if (running === mine) showProgress(false);
     }
+  }
+
+  /** Shows how many sentences of the file are translated, until its request ends. */
+  async function watch(id, signal) {
+    showProgress(true);
+    while (!signal.aborted) {
+      await pause(EVERY, signal);
+      const { done, sentences } = await get(`progress/${id}`);
+      if (!signal.aborted && sentences) showProgress(true, { done, sentences });
+    }
+  }
+
+  function showProgress(isUnderWay, count) {
+    $("file-progress").hidden = !isUnderWay;
+    $("file-count").textContent = count ? say(language(), "fileCount", count) : "";
+    if (count) Object.assign($("file-progress"), { max: count.sentences, value: count.done });
+    else $("file-progress").removeAttribute("value");
   }
 
   $("choose-file").addEventListener("click", () => $("file").click());

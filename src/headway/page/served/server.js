@@ -14,10 +14,10 @@ export async function get(path) {
   return read(await reach(path));
 }
 
-/** Posts fields as JSON, or with a file as a form. A server that is busy is asked again after the time that it names; busy() is told. */
-export async function post(path, fields, { signal, busy = () => {}, tries: most = TRIES } = {}) {
-  const content = fields.file ? { body: form(fields) } : { headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields) };
-  const request = { method: "POST", ...content, signal };
+/** Posts fields as JSON, or with a file as a form. id: of the request. A server that is busy is asked again after the time that it names; busy() is told. */
+export async function post(path, fields, { signal, id, busy = () => {}, tries: most = TRIES } = {}) {
+  const headers = { ...(fields.file ? {} : { "Content-Type": "application/json" }), ...(id && { "X-Request-ID": id }) };
+  const request = { method: "POST", headers, body: fields.file ? form(fields) : JSON.stringify(fields), signal };
   for (let tries = 1; ; tries++) {
     const answer = await reach(path, request);
     if (tries === most || ![429, 503].includes(answer.status)) return read(answer);
@@ -50,7 +50,7 @@ async function read(answer) {
   return document;
 }
 
-function pause(milliseconds, signal) {
+export function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);
     signal?.addEventListener("abort", () => {

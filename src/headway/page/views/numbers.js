@@ -191,7 +191,8 @@ function decodeValues({ dtype, shape, data, scales }) {
   return values;
 }
 
-function decodeBytes(text) {
+/** Decodes base64. */
+export function decodeBytes(text) {
   const characters = atob(text);
   const bytes = new Uint8Array(characters.length);
   for (let at = 0; at < bytes.length; at++) bytes[at] = characters.charCodeAt(at);
