@@ -115,7 +115,7 @@ def keep_few_matrix_kernels() -> None:
     """Lets oneDNN keep the code of only the last 128 shapes of products.
 
     By default it keeps 1,024, and torch their descriptions for each thread: 1 GB with two threads after half an hour of
-    a server, whose batches always have new shapes. 128 cost no speed that could be measured (docs/serving.md). Must
+    a server, whose batches always have new shapes. 128 cost no speed that could be measured (docs/operating.md). Must
     come before the first product, and leaves alone what is set.
     """
     for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):

@@ -9,8 +9,6 @@ The first token of a phrase may or may not begin the phrase, and both are tried.
 phrases can be reached, and a beam that is wide enough finds the best of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
@@ -44,12 +42,12 @@ class PhraseTable:
     initial: np.ndarray
     """Whether it is an initial form, which may only begin a translation. (sentences, phrases)"""
 
-    @staticmethod
-    def of(required: RequiredPhrases) -> PhraseTable:
+    @classmethod
+    def of(cls, required: RequiredPhrases) -> Self:
         forms = [[*each, *dict.fromkeys(one for one in each if one.initial)] for each in required.phrases]
         size = len(forms), max(map(len, forms))
         longest = max(max(len(one.ids), len(one.initial)) for each in forms for one in each)
-        table = PhraseTable(
+        table = cls(
             ids=np.zeros((*size, longest), dtype=np.int64),
             lengths=np.zeros(size, dtype=np.int64),
             after=np.full(size, NONE),
@@ -107,13 +105,13 @@ class ConstrainedBeams(Beams):
     word_parts: NDArray[np.bool_]
     eos_id: int
 
-    @staticmethod
-    def start(bos_id: int, eos_id: int, required: RequiredPhrases, caps: Sequence[int]) -> ConstrainedBeams:
+    @classmethod
+    def start(cls, bos_id: int, eos_id: int, required: RequiredPhrases, caps: Sequence[int]) -> Self:
         batch = len(required.phrases)
         table = PhraseTable.of(required)
         begun = ((table.lengths == 0) | table.initial)[:, None]
         nowhere, zeros = np.full((batch, 1), NONE), np.zeros((batch, 1), dtype=np.int64)
-        return ConstrainedBeams(
+        return cls(
             sentences=np.arange(batch),
             tokens=np.full((batch, 1, 1), bos_id),
             scores=np.zeros((batch, 1)),

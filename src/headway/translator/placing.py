@@ -6,8 +6,6 @@ other. What has no words, such as a line break, a comment or an emoji, stands be
 the one that it follows without a space.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from statistics import mode
+from typing import Self
 
 from headway.text.protected import Atom, Element, split_protected
 from headway.translator.glossary import begins_anywhere
@@ -50,7 +49,7 @@ class _Node:
     """Whether the element around it has words before it, and after it."""
     marks: tuple[int, int] = (0, 0)
     """Numbers of punctuation marks at its beginning and end, or beside it if it is empty."""
-    children: list[_Node] = field(default_factory=list)
+    children: list["_Node"] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -87,7 +86,7 @@ class TagLayout:
         self._borders = sorted({border for node in nodes for border in (node.start, node.end)})
 
     @classmethod
-    def of(cls, elements: Sequence[Element], name_of: NameOf) -> TagLayout | None:
+    def of(cls, elements: Sequence[Element], name_of: NameOf) -> Self | None:
         """None where elements overlap, or there are too many."""
         plain, nodes = _plain(elements, name_of)
         if len(nodes) > MOST_NODES:
