@@ -22,7 +22,7 @@ class Joined(NamedTuple):
 
     ids: NDArray[Any]
     lengths: NDArray[np.int64]
-    """Of each sentence."""
+    """The length of each sentence, in ids."""
 
     @classmethod
     def of(cls, sentences: Sequence[NDArray[Any]]) -> Joined:

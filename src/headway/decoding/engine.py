@@ -11,7 +11,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headway.decoding.step import DecoderState, DecoderStep, PackedLinear, packed
-from headway.devices import tensor_on
 from headway.model import Transformer, padding_mask
 
 LOT = 4
