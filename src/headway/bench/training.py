@@ -69,8 +69,8 @@ class RandomText(NamedTuple):
         return cls(source, target, list(islice(plan.steps(0), STEPS)))
 
     def collated(self, batch: MicroBatch) -> tuple[PackedIds, PackedIds, NDArray[np.int32]]:
-        sides = (Joined.of([side[pair] for pair in batch.pairs]) for side in (self.source, self.target))
-        return collate(*sides, batch)
+        source, target = (Joined.of([side[pair] for pair in batch.pairs]) for side in (self.source, self.target))
+        return collate(source, target, batch)
 
     def pairs(self, steps: int) -> list[Pair]:
         """The pairs of the first steps, each side with its end."""

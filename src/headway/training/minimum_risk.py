@@ -114,8 +114,8 @@ class RiskSampler:
         return [1 - sentence_bleu(decode(one.ids), reference, self.tokenize) / 100 for one in samples]
 
     def _weighted(self, samples: WeightedPairs, micro_batch: MicroBatch, risk: float) -> WeightedBatch:
-        sides = (Joined.of([side[pair] for pair in micro_batch.pairs]) for side in (samples.source, samples.target))
-        source, target, labels = collate(*sides, micro_batch)
+        x, y = (Joined.of([side[pair] for pair in micro_batch.pairs]) for side in (samples.source, samples.target))
+        source, target, labels = collate(x, y, micro_batch)
         weights = np.zeros(labels.shape, dtype=np.float32)
         for of_row, row in zip(weights, micro_batch.rows, strict=True):
             of_sentences = [one for pair in row for one in samples.weights[pair]]
