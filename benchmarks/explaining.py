@@ -32,7 +32,8 @@ from headway.bench.machine import versions
 from headway.data.corpus import read_lines
 from headway.errors import UserError
 from headway.evaluation import alignment_error_rate, parse_pharaoh
-from headway.insight.analyses import MOST_PAIRS, NAMES
+from headway.insight.analyses import NAMES
+from headway.insight.analyses.analysis import MOST_PAIRS
 from headway.insight.analyses.erasure import DETACHED, needed
 from headway.insight.analyses.faithfulness import faithfulness
 from headway.insight.analyses.head_importance import AskHeadImportance

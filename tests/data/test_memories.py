@@ -7,6 +7,7 @@ import gzip
 import io
 import random
 import zipfile
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import openpyxl
@@ -16,6 +17,7 @@ from translate.tools.pocompile import POCompile
 from typer.testing import CliRunner
 
 from headway.cli import app
+from headway.data import memories
 from headway.data.corpus import CorpusFiles, read_chunks, read_pairs
 from headway.data.encoding import ChunkEncoder, EncodingSettings
 from headway.data.lines import Layout
@@ -196,6 +198,17 @@ def test_a_compiled_catalogue_has_the_same_pairs_and_those_of_python(files):
     with open(files / "a.mo", "rb") as stream:
         read = gettext.GNUTranslations(stream)
     assert read.ngettext("%d file", "%d files", 5) == dict(pair[:2] for pair in found)["%d files"]
+
+
+def test_a_catalogue_is_parsed_once(tmp_path, monkeypatch):
+    """However often its pairs are read, until it changes."""
+    path, parsed = tmp_path / "a.po", Mock(side_effect=memories.parse_catalogue)
+    monkeypatch.setattr(memories, "parse_catalogue", parsed)
+    for word in ("offen", "auf"):
+        path.write_text(PO.replace("offen", word), encoding="utf-8")
+        assert CorpusFiles([path], []).named_languages() == ("", "de")
+        assert ("open", word) in [pair[:2] for pair in pairs_of(path)]
+    assert parsed.call_count == 2
 
 
 def test_both_pairs_of_a_plural_train(files):

@@ -11,9 +11,10 @@ import torch
 from headway.decoding import TorchEngine
 from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.errors import UserError
-from headway.interop.huggingface import export_huggingface, read_huggingface
+from headway.interop.huggingface import export_huggingface
 from headway.interop.onnx import export_onnx
 from headway.translator import Translator
+from tests.interop.reading import read_huggingface
 from tests.interop.test_onnx import assert_the_same_model, stored
 
 TOKENIZERS = ("pieces", "pieces", "tags", "words")

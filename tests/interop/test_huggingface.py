@@ -15,7 +15,7 @@ import torch
 
 from headway.decoding import Constraints, TorchEngine, beam_search, greedy
 from headway.errors import UserError
-from headway.interop.huggingface import export_huggingface, import_huggingface, read_huggingface
+from headway.interop.huggingface import export_huggingface, import_huggingface
 from headway.model import ModelConfig, Transformer
 from headway.recipe.reading import make_recipe
 from headway.storage import StoredModel, load_model
@@ -27,6 +27,7 @@ from headway.training.extending import cut_model, extend_model
 from headway.training.loop import train as train_run
 from headway.training.reporter import Reporter
 from headway.translator import Translator
+from tests.interop.reading import read_huggingface
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended")  # sacremoses, which MarianTokenizer loads and never uses

@@ -1,16 +1,20 @@
 """Folders of M2M-100, NLLB-200 and mBART-50 with random weights: transformers and an import give the same numbers."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+import sacrebleu
 import safetensors.torch
 import torch
 from benchmarks.pretrained_folder import write_folder
+from typer.testing import CliRunner
 
+from headway.cli import app
 from headway.errors import UserError
 from headway.interop.argos import export_argos
-from headway.interop.huggingface import export_huggingface, import_huggingface, read_huggingface
+from headway.interop.huggingface import export_huggingface, import_huggingface
 from headway.interop.onnx import export_onnx
 from headway.page.export import export_web
 from headway.recipe.reading import make_recipe
@@ -22,6 +26,7 @@ from headway.training.loop import train as train_run
 from headway.training.reporter import Reporter
 from headway.translator import Translator
 from headway.translator.lines import language_prefix
+from tests.interop.reading import read_huggingface
 
 transformers = pytest.importorskip("transformers")
 
@@ -359,14 +364,12 @@ def test_a_server_has_every_direction_and_describes_those_from_the_models_own_la
     assert {(one.source, one.target) for one in pairs.shown} == {("eng_Latn", one) for one in pairs.targets("eng_Latn")}
 
 
-TAG = ":".join(PAIRS["NllbTokenizer"])
-
-
-def tuned(model: Path, run: Path, steps: int, rate: float, tag: str = TAG, **training) -> float:
+def tuned(model: Path, run: Path, steps: int, rate: float, kind: str = "NllbTokenizer", **training) -> float:
     """Trains the model to translate half of the lines as the others; the validation loss at the end."""
     for name, lines in (("source.txt", LINES[:10]), ("target.txt", LINES[10:])):
         (run.parent / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    files = {"source": str(run.parent / "source.txt"), "target": str(run.parent / "target.txt"), "tag": tag}
+    files = {"source": str(run.parent / "source.txt"), "target": str(run.parent / "target.txt")}
+    files["tag"] = training.pop("tag", ":".join(PAIRS[kind]))
     options = {"learning_rate": rate, "warmup_steps": 0, "max_steps": steps, "precision": "fp32", "device": "cpu"}
     options |= {"schedule": "constant", "tokens_per_batch": 512, "init_from": str(model), **training}
     train_run(make_recipe({"data": {"train": files, "valid": files}, "training": options}), run, Reporter(quiet=True))
@@ -388,13 +391,14 @@ def their_loss(folder: Path) -> float:
     return sum(losses) / len(losses)
 
 
-def their_translations(folder: Path, beam_size: int) -> list[str]:
+def their_translations(folder: Path, kind: str, beam_size: int) -> list[str]:
     """As users of transformers get them."""
-    source, target = PAIRS["NllbTokenizer"]
+    source, target = PAIRS[kind]
     splitter = transformers.AutoTokenizer.from_pretrained(folder, src_lang=source)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     options = {"num_beams": beam_size, "length_penalty": 0.0, "early_stopping": "never" if beam_size > 1 else False}
-    options["forced_bos_token_id"] = splitter.convert_tokens_to_ids(target)
+    token = f"__{target}__" if kind == "M2M100Tokenizer" else target
+    options["forced_bos_token_id"] = splitter.convert_tokens_to_ids(token)
     found = (model.generate(**splitter(line, return_tensors="pt"), **options)[0] for line in LINES)
     return [splitter.decode(ids, skip_special_tokens=True) for ids in found]
 
@@ -405,13 +409,37 @@ def test_fine_tuning_begins_with_their_loss_and_learns(imported, tmp_path):
     assert tuned(tmp_path / "cut", tmp_path / "run", 120, 1e-2) < 0.2
     translator = Translator.load(tmp_path / "run")
     assert translator.info.source_language == "eng_Latn"
-    found = translator.translate([f">>{TAG}<< {line}" for line in LINES[:10]], beam_size=2)
+    found = translator.translate([f">>eng_Latn:kor_Hang<< {line}" for line in LINES[:10]], beam_size=2)
     assert sum(one.text == line for one, line in zip(found, LINES[10:], strict=True)) >= 7
-    export_huggingface(translator.stored, tmp_path / "exported")
-    translator = Translator(translator.stored, device="cpu", engine="torch", precision="fp32")
+
+
+def test_a_tuned_model_goes_back_and_translates_the_same(folder, kind, tmp_path, monkeypatch):
+    """All weights are tuned, then an adapter. `export` counts the lines that its tool translates to the same, and
+    transformers translates to this, too, as its users call it."""
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
+    import_huggingface(folder, tmp_path / "model")
+    assert tuned(tmp_path / "model", tmp_path / "all", 120, 1e-2, kind) < 0.5
+    assert tuned(tmp_path / "all", tmp_path / "run", 40, 2e-3, kind, adapter={"rank": 8}) < 0.5
+    translator, tag = Translator.load(tmp_path / "run", engine="torch", precision="fp32"), ":".join(PAIRS[kind])
+    assert translator.info.config == load_model(tmp_path / "model").config
+    for name, lines in (("source", LINES), ("reference", LINES[10:] * 2)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    found = {}
+    for tool in ("huggingface", "ctranslate2"):
+        test_set = ("--source", tmp_path / "source", "--reference", tmp_path / "reference", "--target-language", tag)
+        given = ("export", tmp_path / "run", "--to", tool, "--output", tmp_path / tool, *test_set)
+        done = CliRunner().invoke(app, list(map(str, given)))
+        assert done.exit_code == 0, done.exception
+        found[tool] = re.search(r"BLEU (\S+) as exported, (\S+) in headway: .* (\d+) of 20", done.stdout).groups()
     for beam_size in (1, 4):
-        found = translator.translate([f">>{TAG}<< {line}" for line in LINES], beam_size=beam_size, length_penalty=0.0)
-        assert [one.text for one in found] == their_translations(tmp_path / "exported", beam_size)
+        ours = translator.translate([f">>{tag}<< {line}" for line in LINES], beam_size=beam_size, length_penalty=0.0)
+        pairs = zip(ours, their_translations(tmp_path / "huggingface", kind, beam_size), strict=True)
+        ended = [(one.text, other) for one, other in pairs if one.stopped == "eos"]  # others have no end there
+        assert len(ended) >= 10
+        assert all(one == other for one, other in ended)
+        if beam_size == 1:
+            bleu = f"{sacrebleu.corpus_bleu([one.text for one in ours], [LINES[10:] * 2]).score:.2f}"
+            assert found == dict.fromkeys(found, (bleu, bleu, "20"))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 import sentencepiece
 from benchmarks.pretrained_folder import write_folder
 
-from headway.interop.huggingface import read_huggingface
 from headway.text.tokenizer import UNK_ID
+from tests.interop.reading import read_huggingface
 from tests.interop.scripts import lines_of_all
 from tests.interop.test_multilingual import PAIRS, ours, rows_of, transformers
 

@@ -464,10 +464,30 @@ def test_fine_tuning(trained, corpus, tmp_path):
     )
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines()[2:]]
     assert [row[0] for row in rows] == ["general", "pure", "mixed, new pieces"]
-    for _, domain, gain, kept, lost in rows[1:]:
+    for _, domain, gain, kept, lost, seconds, memory in rows[1:]:
         assert float(gain) == pytest.approx(float(domain) - float(rows[0][1]), abs=0.011)
         assert float(lost) == pytest.approx(float(rows[0][3]) - float(kept), abs=0.011)
+        assert 0 < int(seconds.removesuffix(" s")) < 300
+        assert 100 < int(memory.removesuffix(" MiB")) < 4000
     parts = {
         split: (tmp_path / "work" / "messages" / f"{split}.en").read_text() for split in ("train", "valid", "test")
     }
     assert not {*parts["train"].splitlines()} & {*parts["test"].splitlines(), *parts["valid"].splitlines()}
+
+    said = [
+        ("gimp", "ant bee cat", "Ameise"),
+        ("help:gimp", "a b c", "x"),
+        ("gimp", "a b c\\n", "x"),
+        ("gimp", "ant", "x"),
+    ]
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.en-de.tsv").write_text("".join("\t".join(row) + "\n" for row in said * 2))
+    found = benchmark(
+        *("fine_tuning", "--general", trained, "--general-text", general, "--pairs", tmp_path, "--direction", "en:de"),
+        *("--work", tmp_path / "other", "--steps", "2", "--only", "pure, adapter", "--adapter-rate", "1e-3"),
+    )
+    assert found.splitlines()[-1].startswith("| pure, adapter | ")
+    assert (tmp_path / "other" / "messages" / "train.de").read_text() == "Ameise\n"
+    recipe = yaml.safe_load((tmp_path / "other" / "pure-adapter.yaml").read_text())
+    assert recipe["data"]["train"][0]["source"].endswith("train.en")
+    assert (recipe["training"]["learning_rate"], recipe["training"]["adapter"]["rank"]) == (1e-3, 16)

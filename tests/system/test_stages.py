@@ -32,7 +32,7 @@ training:
 decoding: {{max_length: 10, beam_size: 1}}
 stages:
   - {{name: both, data: {{both_directions: true}}, training: {{max_steps: 40}}}}
-  - {{name: direction, start: both, training: {{max_steps: 40}}}}
+  - {{name: direction, start: both, training: {{max_steps: 40, adapter: {{rank: 4}}}}}}
   - {{name: student, start: direction, teacher: direction, model: {{decoder_layers: 1}}, training: {{max_steps: 40}}}}
 """)
     return file

@@ -170,8 +170,11 @@ def test_it_learns(files, base, tmp_path):
 
 
 def test_it_goes_on_only_above_the_same_model(files, base, tmp_path):
-    run(recipe(files, max_steps=1), tmp_path / "base")
-    run(adapted(files, tmp_path / "base", max_steps=1), tmp_path / "run")
+    """Wherever that is now."""
+    run(recipe(files, max_steps=1), tmp_path / "before")
+    run(adapted(files, tmp_path / "before", max_steps=1), tmp_path / "run")
+    (tmp_path / "before").rename(tmp_path / "base")
+    assert run(adapted(files, tmp_path / "base", max_steps=2), tmp_path / "run").step == 2
     [model] = step_folders(tmp_path / "base" / "models")
     [other] = step_folders(base / "models")
     for file in model.iterdir():
@@ -180,7 +183,7 @@ def test_it_goes_on_only_above_the_same_model(files, base, tmp_path):
         (model / file.name).write_bytes(file.read_bytes())
     write_checksums(model)
     with pytest.raises(UserError, match="base: is another model than when the run began"):
-        run(adapted(files, tmp_path / "base", max_steps=2), tmp_path / "run")
+        run(adapted(files, tmp_path / "base", max_steps=3), tmp_path / "run")
 
 
 def test_without_peft_it_says_what_to_install(files, base, tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ def document(files, **changes):
     """A recipe with a stage of every kind; changes: to stages, by name."""
     parts = {
         "both": {"data": {"both_directions": True}, "training": {"max_steps": 8}},
-        "direction": {"start": "both", "training": {"max_steps": 5}},
+        "direction": {"start": "both", "training": {"max_steps": 5, "adapter": {"rank": 2}}},
         "risk": {"start": "direction", "model": {"dropout": 0.0}, "training": {"max_steps": 2, "risk_samples": 2}},
         "student": {
             "start": "risk",

@@ -18,7 +18,7 @@ from headway.errors import UserError
 from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
-    from headway.insight.analyses import Request
+    from headway.insight.analyses.analysis import Request
     from headway.translator import Translator
 
 

@@ -45,6 +45,7 @@ def export(
     precision: Annotated[str | None, Option(metavar="TYPE", help="web: int8 (default), float16 or float32.")] = None,
     source: Annotated[Path | None, Option(help="Test set, to report what the export costs in BLEU.")] = None,
     reference: options.Reference = None,
+    target_language: options.TargetLanguage = None,
     threads: options.Threads = None,
 ) -> None:
     """Export a model for another tool.
@@ -74,13 +75,14 @@ def export(
             raise UserError(f"{flag} is of {' and '.join(tools)} alone, not of {to}")
     if reference is not None and source is None:
         raise UserError(f"--reference {reference}: needs the --source that it translates")
-    test_set = None if source is None else TestSet(source, reference, None, model, None)
+    test_set = None if source is None else TestSet(source, reference, None, model, target_language)
     use_threads(threads)
     stored = load_model(model)
     if to in QUANTIZED:
         SearchOptions(**stored.decoding).warn_of_lost(to)
     translator = Translator(stored, device="cpu")
-    found = translator.translate(test_set.sources if test_set is not None else [], beam_size=1)
+    sources = [] if test_set is None else test_set.tagged(translator)
+    texts = [one.text for one in translator.translate(sources, beam_size=1)]
     tell(f"{model}: exporting, and checking that the result translates as the model does")
     write, opened = page_export(translator, model, precision) if to == "web" else _tool(to, quantization)
     write(stored, output)
@@ -89,10 +91,10 @@ def export(
         if stored.int8 is not None:
             tell(str(stored.int8))
         elif validated := validation_pairs(model):
-            sources, references = zip(*validated, strict=True)
-            judge_int8(stored, sources, references, tokenization_for(stored), tell)
+            given, references = zip(*validated, strict=True)
+            judge_int8(stored, given, references, tokenization_for(stored), tell)
     if test_set is not None:
-        _report_difference(stored, test_set, [one.text for one in found], opened(stored, output))
+        _report_difference(stored, test_set, sources, texts, opened(stored, output))
 
 
 def _tool(to: str, quantization: str | None) -> Tool:
@@ -146,17 +148,19 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
     return translator.inspect(*chosen[0], analyses=[AskHeadImportance(pairs=chosen)]).analyses.head_importance
 
 
-def _report_difference(stored: StoredModel, test_set: TestSet, texts: list[str], exported: Exported) -> None:
+def _report_difference(
+    stored: StoredModel, test_set: TestSet, sources: list[str], texts: list[str], exported: Exported
+) -> None:
     """Compares BLEU by greedy search; the tools' beams differ by their length penalties."""
     from headway.evaluation import score_translations
 
     source, target, longest = stored.source_tokenizer, stored.target_tokenizer, stored.model.config.max_length - 1
     exported_texts = []
-    for text in test_set.sources:
+    for text in sources:
         ids = source.encode(text, tagged=True)
-        most = stored.decoding.get("max_length") or 2 * len(ids) + 50
+        most = min(stored.decoding.get("max_length") or 2 * len(ids) + 50, longest)
         readable = 0 < len(ids) <= longest
-        exported_texts.append(target.decode(exported.translate(ids, min(most, longest))) if readable else "")
+        exported_texts.append(target.decode(exported.translate(ids, most, source.opening(text))) if readable else "")
     tokenize = test_set.tokenization(stored)
     before, after = (score_translations(each, test_set.references, tokenize) for each in (texts, exported_texts))
     same = sum(one == other for one, other in zip(texts, exported_texts, strict=True))

@@ -116,10 +116,12 @@ class CTranslate2Model:
         self._pieces = ModelPieces(model)
         self._end = [] if adds_end else [self._pieces.source_end]
 
-    def translate(self, source: list[int], max_length: int) -> list[int]:
+    def translate(self, source: list[int], max_length: int, opening: Sequence[int] = ()) -> list[int]:
         [result] = self._translator.translate_batch(
             [self._of_source(source)],
+            target_prefix=[self._pieces.of_target(opening)],
             beam_size=1,
+            min_decoding_length=1 + len(opening),
             max_decoding_length=max_length,
             max_input_length=0,
             suppress_sequences=self._pieces.never,

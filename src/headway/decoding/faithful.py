@@ -5,7 +5,7 @@ vocabulary's last one.
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -27,8 +27,9 @@ TIE = 1e-4
 class Exported(Protocol):
     """The exported model, run by the tool it was exported for. Ids are headway's, and a source has no <eos>."""
 
-    def translate(self, source: list[int], max_length: int) -> list[int]:
-        """Greedy search until <eos>, or until there are `max_length` tokens; without control ids."""
+    def translate(self, source: list[int], max_length: int, opening: Sequence[int] = ()) -> list[int]:
+        """Greedy search until <eos>, or until there are `max_length` tokens; without control ids. opening: the first
+        ids of the translation."""
         ...
 
     def score(self, source: list[int], target: list[int]) -> list[float]:

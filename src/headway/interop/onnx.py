@@ -10,6 +10,7 @@ import hashlib
 import logging
 import shutil
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -63,39 +64,32 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
         check_faithful(stored, OnnxModel(folder), "ONNX Runtime")
 
 
-class EncoderGraph(nn.Module):
-    """Sources to the keys and values for each decoder layer's attention to them."""
+class _Graph(nn.Module):
+    """The model, with the rows of all positions on one side."""
 
     positions: Tensor
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(self, model: Transformer, positions: Tensor) -> None:
         super().__init__()
-        self.embedding, self.encoder, self.pad_id = model.source_embedding, model.encoder, model.config.pad_id
-        self.norm = model.source_norm
-        self.register_buffer("positions", model.source_positions(model.config.max_length).detach().clone())
-        layers: Any = model.decoder.layers
-        self.attentions: Any = nn.ModuleList(layer.cross_attention for layer in layers)
+        self.model: Any = model
+        self.register_buffer("positions", positions.detach().clone())
+
+
+class EncoderGraph(_Graph):
+    """Sources to the keys and values for each decoder layer's attention to them."""
 
     def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """source: (rows, source length), padded and with <eos>
         -> keys and values, (layers, rows, source length, d_model) each"""
-        x = self.norm(self.embedding(source) + self.positions[: source.size(1)])
-        memory = self.encoder(x, padding_mask(source, self.pad_id))
-        keys, values = zip(*((one.key(memory), one.value(memory)) for one in self.attentions), strict=True)
+        x = self.model.source_norm(self.model.source_embedding(source) + self.positions[: source.size(1)])
+        memory = self.model.encoder(x, padding_mask(source, self.model.config.pad_id))
+        attentions = [layer.cross_attention for layer in self.model.decoder.layers]
+        keys, values = zip(*((one.key(memory), one.value(memory)) for one in attentions), strict=True)
         return torch.stack(keys), torch.stack(values)
 
 
-class DecoderGraph(nn.Module):
+class DecoderGraph(_Graph):
     """One token of each row to the logits of the next."""
-
-    positions: Tensor
-
-    def __init__(self, model: Transformer) -> None:
-        super().__init__()
-        self.embedding, self.pad_id = model.target_embedding, model.config.pad_id
-        self.decoder: Any = model.decoder
-        self.output, self.norm = model.output, model.target_norm
-        self.register_buffer("positions", model.target_positions(model.config.max_length).detach().clone())
 
     def forward(
         self, tokens: Tensor, source: Tensor, memory_keys: Tensor, memory_values: Tensor, keys: Tensor, values: Tensor
@@ -103,10 +97,10 @@ class DecoderGraph(nn.Module):
         """tokens: (rows,), source: (rows, source length), memory: (layers, rows, source length, d_model),
         keys and values of the tokens before: (layers, rows, length, d_model)
         -> logits (rows, vocabulary), keys and values with this token's"""
-        new_keys, new_values = [], []
-        x = self.norm(self.embedding(tokens) + self.positions[keys.size(2)])[:, None]  # (rows, 1, d_model)
-        mask = padding_mask(source, self.pad_id)
-        for index, layer in enumerate(self.decoder.layers):
+        model, new_keys, new_values = self.model, [], []
+        x = model.target_norm(model.target_embedding(tokens) + self.positions[keys.size(2)])
+        x, mask = x[:, None], padding_mask(source, model.config.pad_id)  # x: (rows, 1, d_model)
+        for index, layer in enumerate(model.decoder.layers):
 
             def attend_to_self(y: Tensor, layer: DecoderLayer = layer, index: int = index) -> Tensor:
                 attention = layer.self_attention
@@ -122,19 +116,19 @@ class DecoderGraph(nn.Module):
             x = layer.self_residual(x, attend_to_self)
             x = layer.cross_residual(x, attend_to_memory)
             x = layer.feed_forward_residual(x, layer.feed_forward)
-        return self.output(self.decoder.norm(x))[:, 0], torch.stack(new_keys), torch.stack(new_values)
+        return model.output(model.decoder.norm(x))[:, 0], torch.stack(new_keys), torch.stack(new_values)
 
 
 def _save_graphs(stored: StoredModel, folder: Path) -> None:
-    model = copy.deepcopy(stored.model).cpu().eval()
+    model, most = copy.deepcopy(stored.model).cpu().eval(), stored.model.config.max_length
     for module in model.modules():
         if isinstance(module, ScaledDotProductAttention):
             module.fused = False  # its readable lines are plain products and sums in the graph
     places: dict[str, tuple[int, int]] = {}
     with open(folder / WEIGHTS_FILE, "wb") as weights:
         for name, graph, inputs, outputs in (
-            ("encoder", EncoderGraph(model), ENCODER_INPUTS, ENCODER_OUTPUTS),
-            ("decoder", DecoderGraph(model), DECODER_INPUTS, DECODER_OUTPUTS),
+            ("encoder", EncoderGraph(model, model.source_positions(most)), ENCODER_INPUTS, ENCODER_OUTPUTS),
+            ("decoder", DecoderGraph(model, model.target_positions(most)), DECODER_INPUTS, DECODER_OUTPUTS),
         ):
             proto = _converted(graph.eval(), model.config, inputs, list(outputs))
             _move_weights(proto, weights, places)
@@ -210,7 +204,8 @@ class OnnxModel:
 
         self._loop, self._model = onnx_translate, onnx_translate.Model(folder, threads=1)
 
-    def translate(self, source: list[int], max_length: int) -> list[int]:
+    def translate(self, source: list[int], max_length: int, opening: Sequence[int] = ()) -> list[int]:
+        assert not opening  # models with such translations are refused
         [[best, *_]] = self._loop.beam_search(self._model, [source], [max_length], beam_size=1, alpha=0.0)
         return best.ids
 

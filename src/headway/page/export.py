@@ -62,8 +62,9 @@ class JavaScriptModel:
         self.kernel: bool = self._run("open", f"file, {json.dumps(kernel)}")
         """Whether WebAssembly does multiply."""
 
-    def translate(self, source: list[int], max_length: int) -> list[int]:
+    def translate(self, source: list[int], max_length: int, opening: Sequence[int] = ()) -> list[int]:
         """Greedy search."""
+        assert not opening  # models with such translations are refused
         return self.call("greedy", [*source, *self._eos], max_length)["ids"]
 
     def score(self, source: list[int], target: list[int]) -> list[float]:

@@ -16,8 +16,8 @@ import torch
 from headway.decoding import Hypothesis, Searcher, SearchOptions, TorchEngine, TorchSearcher
 from headway.errors import UserError
 from headway.insight import what_if
-from headway.insight.analyses import Analyses, Request, read_analyses
-from headway.insight.analyses.analysis import Analyst
+from headway.insight.analyses import Analyses, read_analyses
+from headway.insight.analyses.analysis import Analyst, Request
 from headway.insight.analyses.reading import Reading
 from headway.insight.beams import BeamTree
 from headway.insight.editing import RecomputingEngine, edited_model, prefix_logits

@@ -46,6 +46,6 @@ def mismatches(
     """Impossible differences between a recipe and the model to start from: fields of models, keys of tokenizers."""
     fewer = [name for name in MAY_BE_FEWER if asked[name] < has[name]]
     free = ("preset", "source_vocab_size", "target_vocab_size", "bos_id", *FREE_TO_CHANGE, *fewer)
-    values = [(f"model.{name}", has[name], asked[name]) for name in asked if name not in free]
+    values = [(f"model.{name}", has.get(name), asked.get(name)) for name in {**has, **asked} if name not in free]
     values += [(f"its tokenizer.{name}", had, getattr(asked_tokenizer, name)) for name, had in has_tokenizer.items()]
     return [f"{key} is {had}, the recipe has {wanted}" for key, had, wanted in values if had != wanted]

@@ -47,6 +47,7 @@ class ModelSection(Section):
     activation: config.Activation | None = None
     norm: config.Norm | None = None
     positions: config.PositionKind | None = None
+    norm_embeddings: bool | None = None
     max_length: config.MaxLength | None = None
     share_embeddings: config.Sharing | None = None
     output_bias: bool | None = None

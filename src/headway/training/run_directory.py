@@ -109,10 +109,11 @@ def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
     with suppress(ValidationError):  # a key was removed since
         before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that were added since
     differing = differing_keys([flattened(before), flattened(after.model_dump(mode="json"))])
+    free = CHANGEABLE | ({"training.init_from"} if after.training.adapter else set())  # its fingerprint is compared
     changed = [
         f"{key} ({old} -> {new})"
         for key, (old, new) in sorted(differing.items())
-        if ".".join(key.split(".")[-2:]) not in CHANGEABLE
+        if ".".join(key.split(".")[-2:]) not in free
     ]
     if changed:
         raise UserError(f"a resumed run can't change {', '.join(changed)}; start a new run with another --output")
@@ -170,6 +171,8 @@ def open_stages(recipe: Recipe, run: Path, notice: Callable[[str], None]) -> lis
         if place < begun and changed:
             notice(f"notice: stage {stage.name} is done and stays as it is; what was changed is for later ones")
         elif has_begun(folder):
+            if own.training.adapter:  # it needs that model, and the run may have been moved
+                changed.setdefault("training", {})["init_from"] = str(own.training.init_from)
             own = load_recipe(folder / "recipe.yaml").changed(changed)
         found.append(RunStage(folder, own, is_done=place < begun))
     return found

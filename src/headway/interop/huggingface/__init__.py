@@ -7,6 +7,6 @@ stream get another order of channels. Imported vocabularies, such as OPUS-MT's, 
 """
 
 from headway.interop.huggingface.exporting import HuggingFaceModel, export_huggingface, import_transformers
-from headway.interop.huggingface.importing import import_huggingface, read_huggingface
+from headway.interop.huggingface.importing import import_huggingface
 
-__all__ = ["HuggingFaceModel", "export_huggingface", "import_huggingface", "import_transformers", "read_huggingface"]
+__all__ = ["HuggingFaceModel", "export_huggingface", "import_huggingface", "import_transformers"]

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -158,9 +158,10 @@ class HuggingFaceModel:
         self._start, self._end = stored.model.config.bos_id, stored.model.config.eos_id
         self._never = self._ids[never_generated(stored)].tolist()
 
-    def translate(self, source: list[int], max_length: int) -> list[int]:
-        options = {"num_beams": 1, "do_sample": False, "no_repeat_ngram_size": 0, "max_new_tokens": max_length + 1}
-        options |= {"min_length": 2, "suppress_tokens": self._never}
+    def translate(self, source: list[int], max_length: int, opening: Sequence[int] = ()) -> list[int]:
+        options = {"num_beams": 1, "do_sample": False, "no_repeat_ngram_size": 0, "suppress_tokens": self._never}
+        options |= {"min_length": 2 + len(opening), "max_length": max_length + 2}
+        options["decoder_input_ids"] = self._theirs([self._start, *opening])
         [found] = self._ids.argsort()[self._model.generate(**self._inputs(source), **options)].tolist()
         return found[1 : found.index(self._end, 1)]  # the last one is <eos>, by force if necessary
 

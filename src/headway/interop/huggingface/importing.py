@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,19 +13,17 @@ from torch import Tensor
 from headway.decoding.options import SearchOptions, names_in
 from headway.errors import UserError
 from headway.interop.huggingface import names
-from headway.interop.huggingface.multilingual import TOKENIZERS, read_vocabulary
+from headway.interop.huggingface.multilingual import TOKENIZERS, read_ids, read_vocabulary
 from headway.interop.huggingface.names import BIAS, OUTPUT, POSITIONS, SHARED, SOURCE, TARGET
-from headway.model import ModelConfig, Transformer
+from headway.model import ModelConfig
 from headway.model.config import IMPOSSIBLE
 from headway.model.positions import sinusoidal_table
 from headway.model.shapes import weight_shapes
-from headway.storage import StoredModel
 from headway.storage.model_directory import write_model
 from headway.storage.model_info import ModelInfo
-from headway.storage.stored_model import check_finite, load_named_weights
+from headway.storage.stored_model import check_finite
 from headway.storage.tensors import TensorKind, read_header
-from headway.storage.untrusted import clipped, parse_json, read_json, read_plain
-from headway.text.characters import HALF_PAIR, is_unicode
+from headway.storage.untrusted import clipped, read_json, read_plain
 from headway.text.sentencepiece_model import renumbered, text_pieces
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_ID, is_tag
@@ -39,22 +36,9 @@ _SPECIAL_TOKENS = {"pad_token": "<pad>", "unk_token": "<unk>", "eos_token": "</s
 """Defaults of MarianTokenizer."""
 
 
-def read_huggingface(folder: Path) -> StoredModel:
-    """The model in a Hugging Face directory, Marian's or an export of headway's, trusted or not. Raises UserError."""
-    info, config, weights = _read(folder)
-    model = Transformer(config)
-    load_named_weights(model, weights, str(folder / names.WEIGHTS_FILE))
-    return StoredModel(model=model.eval(), **{one.name: getattr(info, one.name) for one in fields(ModelInfo)})
-
-
 def import_huggingface(folder: Path, output: Path) -> None:
-    """Writes a Hugging Face directory as a model directory, in little more memory than its weights take. Raises
-    UserError."""
-    info, config, weights = _read(folder)
-    write_model(output, info, config, {name: weight.numpy() for name, weight in weights.items()})
-
-
-def _read(folder: Path) -> tuple[ModelInfo, ModelConfig, dict[str, Tensor]]:
+    """Writes a Hugging Face directory, Marian's or an export of headway's, trusted or not, as a model directory, in
+    little more memory than its weights take. Raises UserError."""
     hf = _read_config(folder)
     options = _read_optional(folder / names.TOKENIZER_FILE)
     source, target = _read_sides(folder, hf, options)
@@ -87,7 +71,7 @@ def _read(folder: Path) -> tuple[ModelInfo, ModelConfig, dict[str, Tensor]]:
         decoding=_decoding_options({**hf, **_read_optional(folder / names.GENERATION_FILE)}, config),
         card=f"{title}\n\n{origin}\n\n{text}",
     )
-    return info, config, weights
+    write_model(output, info, config, {name: weight.numpy() for name, weight in weights.items()})
 
 
 class _Side(NamedTuple):
@@ -160,13 +144,9 @@ def _read_sides(folder: Path, hf: Mapping[str, Any], options: Mapping[str, Any])
 
 def _read_vocabulary(file: Path, size: int, tokens: Sequence[str]) -> list[str]:
     """The pieces by id. Raises UserError unless each id below `size` has one, and the special tokens are among them."""
-    ids = parse_json(read_plain(file), file)
-    if not all(type(id_) is int for id_ in ids.values()) or sorted(ids.values()) != list(range(len(ids))):
-        raise UserError(f"{file}: its ids are not the numbers from 0 to {len(ids) - 1}")
+    ids = read_ids(file)
     if len(ids) != size:
         raise UserError(f"{file}: has {len(ids)} tokens, but the model has {size}")
-    if not is_unicode("".join(ids)):
-        raise UserError(f"{file}: {HALF_PAIR}")
     if lacking := [token for token in tokens if token not in ids]:
         raise UserError(f"{file}: lacks {clipped(repr(lacking[0]))}, a token that tokenizer_config.json names")
     return sorted(ids, key=ids.__getitem__)

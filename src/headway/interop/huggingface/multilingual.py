@@ -93,6 +93,16 @@ def write_vocabulary(folder: Path, info: ModelInfo, model_type: str) -> list[str
     return tokens
 
 
+def read_ids(file: Path) -> dict[str, int]:
+    """The ids of the pieces in vocab.json. Raises UserError unless they are the numbers from 0."""
+    ids = parse_json(read_plain(file), file)
+    if not all(type(id_) is int for id_ in ids.values()) or sorted(ids.values()) != list(range(len(ids))):
+        raise UserError(f"{file}: its ids are not the numbers from 0 to {len(ids) - 1}")
+    if not is_unicode("".join(ids)):
+        raise UserError(f"{file}: {HALF_PAIR}")
+    return ids
+
+
 def _text_pieces(tokenizer: Tokenizer) -> list[str]:
     """The pieces after languages and spare rows."""
     return tokenizer.vocabulary[max(tokenizer.never_generated) + 1 :]
@@ -101,11 +111,7 @@ def _text_pieces(tokenizer: Tokenizer) -> list[str]:
 def _numbered(folder: Path, pieces: list[str]) -> dict[str, int]:
     """M2M-100's ids of sentencepiece's pieces; those that vocab.json lacks have that of <unk>."""
     file = folder / VOCABULARY_FILES["source"]
-    ids = parse_json(read_plain(file), file)
-    if not all(type(id_) is int for id_ in ids.values()) or sorted(ids.values()) != list(range(len(ids))):
-        raise UserError(f"{file.name}: its ids are not the numbers from 0 to {len(ids) - 1}")
-    if not is_unicode("".join(ids)):
-        raise UserError(f"{file.name}: {HALF_PAIR}")
+    ids = read_ids(file)
     if any(ids.get(name) != id_ for name, id_ in CONTROLS.items()):
         raise UserError(f"{file.name}: doesn't begin with {', '.join(CONTROLS)}")
     return {piece: ids.get(piece, CONTROLS["<unk>"]) for piece in pieces}

@@ -55,11 +55,9 @@ _WRITERS = ("norm", "output", "outer")
 def weight_names(config: ModelConfig) -> dict[str, tuple[str, int | None]]:
     """Hugging Face's name of each weight, by headway's, and the dimension that is a channel of the residual stream, if
     there is one. A shared weight has all of its names."""
-    found: dict[str, tuple[str, int | None]] = {
-        "source_embedding.weight": (SOURCE, 1),
-        "target_embedding.weight": (TARGET, 1),
-        "output.weight": (OUTPUT, 1),
-    }
+    alternates = config.positions == "sinusoidal"
+    matrices = {"source_embedding.weight": SOURCE, "target_embedding.weight": TARGET, "output.weight": OUTPUT}
+    found = {own: (name, 1 if alternates else None) for own, name in matrices.items()}
     if config.output_bias:
         found["output.bias"] = (BIAS, None)
     for weight in weight_shapes(config):
@@ -69,14 +67,9 @@ def weight_names(config: ModelConfig) -> dict[str, tuple[str, int | None]]:
             module = _MODULES.get(".".join(parts)) or ".".join(_MODULES[part] for part in parts)
             path = ".".join([*layer, module]) if parts else "layer_norm"
             residual = 0 if inner[-1] in _WRITERS else 1 if kind == "weight" else None
-            found[weight] = (f"model.{side}.{path}.{kind}", residual if config.positions == "sinusoidal" else None)
+            found[weight] = (f"model.{side}.{path}.{kind}", residual if alternates else None)
         elif side in _BEFORE_LAYERS:
             found[weight] = (f"model.{_BEFORE_LAYERS[side]}.{kind}", None)
-    if config.positions != "sinusoidal":
-        found |= {
-            own: (found[own][0], None)
-            for own in ("source_embedding.weight", "target_embedding.weight", "output.weight")
-        }
     return found
 
 
