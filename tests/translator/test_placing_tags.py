@@ -221,6 +221,28 @@ def test_emoji_move_with_the_words_beside_them(text, wanted):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "when <code>x</code>'s purge",
+        "when <img src=a>'s purge",
+        "see the <b><img src=a>(3) man page</b>",
+        "see the <img src=a>(3) man page",
+        "costs <img src=a>$5, or <img src=a>so",
+        "a word <img src=a>, another",
+        "a word<img src=a>, another",
+        "a word <img src=a> and <img src=a>another<img src=a> one",
+        "(<img src=a>) and “<img src=a>a”, <img src=a>“b”",
+    ],
+)
+def test_a_text_that_stays_as_it_is_keeps_its_spaces(text):
+    document = parse_document(text, "html", "de")
+    [sentence] = document.sentences
+    whole = spans(sentence.whole)
+    elements = sentence.from_whole(sentence.whole, [(*one, *one) for one in whole])
+    assert document.joined([elements]) == text
+
+
+@pytest.mark.parametrize(
     ("text", "translation", "links"),
     [
         ("Ein <b>Hund</b> läuft.", "A dog runs.", []),

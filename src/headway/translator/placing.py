@@ -247,7 +247,10 @@ class _Placing:
                 is_after = last - place < place - first
                 place = last if is_after else first
         place = self.units[place - 1].end if is_after else self.units[place].start
-        before, after = is_after and node.spaces[0], node.spaces[1] and not is_after
+        if is_after and node.spaces == (True, False) and self.text[place : place + 1].isspace():
+            place += 1
+        before = node.spaces[0] and place > 0 and not self.text[place - 1].isspace()
+        after = node.spaces[1] and not is_after
         return place, -is_after, place, [" " * before, *node.opening, " " * after]
 
 
@@ -298,7 +301,7 @@ def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Nod
             node = nodes[-1]
             node.last, node.spaces = read - 1, (node.spaces[0], following[read].isspace())
             node.opening += elements[place:read]
-            if node.spaces[0] and not following[read].isalnum():
+            if node.spaces[0] and _is_attached(following[read]):
                 plain = plain.rstrip()
             elif not any(node.spaces) and one.stand_in:
                 plain = f"{plain.rstrip()} "
@@ -306,6 +309,11 @@ def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Nod
         if node.last == len(elements):
             node.end = len(plain.rstrip())
     return plain.rstrip(), nodes
+
+
+def _is_attached(char: str) -> bool:
+    """Whether it follows a word without a space: white space itself, or punctuation that begins nothing."""
+    return char.isspace() or unicodedata.category(char) in ("Pe", "Pf", "Po")
 
 
 def _units(text: str) -> Iterator[_Unit]:
