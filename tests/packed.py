@@ -5,13 +5,14 @@ import torch
 from torch import Tensor
 
 from headway.data.batches import PackedIds
+from headway.data.packing import Joined
 from headway.model.packing import Packed
 from headway.training.step import Batch
 
 
 def packed(rows: list[list[list[int]]], length: int) -> Packed:
     """rows: the sentences of each"""
-    side = PackedIds.of([np.array(one) for row in rows for one in row], [len(row) for row in rows], length)
+    side = PackedIds.of(Joined.of([np.array(one) for row in rows for one in row]), [*map(len, rows)], length)
     ids, sentences, positions = (torch.from_numpy(array).long() for array in (side.ids, side.sentences, side.positions))
     return Packed(ids, sentences, positions, side.longest)
 

@@ -17,7 +17,7 @@ import torch
 
 from headway.cli import demo
 from headway.corpora import dates
-from headway.decoding import Sampling, TorchEngine, ctranslate2_searcher, faithful
+from headway.decoding import Sampling, TorchEngine, ctranslate2_searcher, faithful, torch_searcher
 from headway.decoding.ctranslate2_model import export_ctranslate2
 from headway.insight.analyses import Analyses, Request
 from headway.insight.analyses.contrast import AskContrast, contrast
@@ -164,6 +164,18 @@ def test_a_step_of_a_search_waits_once(pretend_device, stored, monkeypatch, sear
     calls.clear()
     door.translate([TEXT, OTHER, "the mat", "a cat"], **SEARCHES[search], max_length=9)
     assert 9 < calls["step"] <= PretendTensor.waits.total() <= calls["step"] + calls["start"]
+
+
+def test_scoring_waits_once_for_all_batches(pretend_device, stored, monkeypatch):
+    monkeypatch.setattr(torch_searcher, "SENTENCES_PER_BATCH", 2)
+    pretend_device("cuda")
+    there, here = both(stored)
+    sides = [TEXT, OTHER, "a dog", "the mat"], ["a cat", "the dog sat", "a", "the mat"]
+    there.score(*sides)
+    PretendTensor.waits.clear()
+    found = there.score(*sides)
+    assert PretendTensor.waits == {"tolist": 1}
+    assert found == pytest.approx(here.score(*sides), abs=1e-4)
 
 
 def test_a_token_of_a_language_costs_no_wait(pretend_device):

@@ -254,7 +254,8 @@ def test_the_tensors_of_ids_on_disk(tmp_path):
     assert corpus.sizes == [1, 1, 1]
     assert [corpus.source[0].tolist(), corpus.target[0].tolist()] == [[4, 5], [6]]
     assert [corpus.source[1].tolist(), corpus.target[1].tolist()] == [[7], [7, 6]]
-    source, target, labels = collate(corpus.source, corpus.target, MicroBatch(6, 5, [[1, 0], []]))
+    sides = (side.joined(np.array([1, 0])) for side in (corpus.source, corpus.target))
+    source, target, labels = collate(*sides, MicroBatch(6, 5, [[1, 0], []]))
     assert source.ids.tolist() == [[7, 3, 4, 5, 3, 0], [0] * 6]
     assert target.ids.tolist() == [[2, 7, 6, 2, 6], [0] * 5]
     assert labels.tolist() == [[7, 6, 3, 6, 3], [0] * 5]

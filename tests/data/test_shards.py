@@ -62,6 +62,9 @@ def test_ids_come_back(tokens, chunks, tmp_path, monkeypatch):
     lengths = [[len(pair[side]) for pair in ALL] for side in (0, 1)]
     order = RANDOM.permutation(len(ALL))
     assert [found.tolist() for found in corpus.lengths_of(order)] == [[side[one] for one in order] for side in lengths]
+    for side, found in enumerate((corpus.source.joined(order), corpus.target.joined(order))):
+        assert found.ids.tolist() == [id_ for one in order for id_ in ALL[one][side]]
+        assert found.lengths.tolist() == [lengths[side][one] for one in order]
     assert corpus.mean_lengths == tuple(sum(side) / len(ALL) for side in lengths)
     sums = [sum(pair) for pair in zip(*lengths, strict=True)]
     assert corpus.longest_pair() == sums.index(max(sums))

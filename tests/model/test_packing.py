@@ -25,6 +25,7 @@ from tests.properties.models import (
 from torch import Tensor
 
 from headway.data.batches import PackedIds
+from headway.data.packing import Joined
 from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
 from headway.model.packing import Packed
 
@@ -45,7 +46,7 @@ def sentences_of(ids: Tensor, lengths: list[int]) -> list[list[int]]:
 
 
 def test_rows_by_hand():
-    side = PackedIds.of([np.array([7, 8, 3]), np.array([9, 3])], [2, 0], 6)
+    side = PackedIds.of(Joined.of([np.array([7, 8, 3]), np.array([9, 3])]), [2, 0], 6)
     assert side.ids.tolist() == [[7, 8, 3, 9, 3, PAD], [PAD] * 6]
     assert side.sentences.tolist() == [[1, 1, 1, 2, 2, 0], [0] * 6]
     assert side.positions.tolist() == [[0, 1, 2, 0, 1, 0], [0] * 6]

@@ -20,7 +20,8 @@ from torch.nn import functional as F
 from headway.bench.contenders import Contender, race
 from headway.bench.machine import device_name, fastest_dtype, matrix_peak, versions
 from headway.bench.peers import peers
-from headway.data.batches import CorpusShare, MicroBatch, Plan, collate
+from headway.data.batches import CorpusShare, MicroBatch, PackedIds, Plan, collate
+from headway.data.packing import Joined
 from headway.decoding.engine import padded
 from headway.devices import autocast, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.model import ModelConfig, Transformer
@@ -67,6 +68,10 @@ class RandomText(NamedTuple):
         plan = Plan(lambda pairs: (x[pairs], y[pairs]), (x.mean(), y.mean()), [CorpusShare(count)], *budgets)
         return cls(source, target, list(islice(plan.steps(0), STEPS)))
 
+    def collated(self, batch: MicroBatch) -> tuple[PackedIds, PackedIds, NDArray[np.int32]]:
+        source, target = (Joined.of([side[pair] for pair in batch.pairs]) for side in (self.source, self.target))
+        return collate(source, target, batch)
+
     def pairs(self, steps: int) -> list[Pair]:
         """The pairs of the first steps, each side with its end."""
         numbers = [pair for step in self.steps[:steps] for one in step for pair in one.pairs]
@@ -106,7 +111,7 @@ def make_headway(
     loss_of = TranslationLoss(model, options.label_smoothing)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
     scaler = GradScaler(device.type) if dtype == torch.float16 else None
-    todo = [[on_device(*collate(text.source, text.target, one), device) for one in step] for step in text.steps]
+    todo = [[on_device(*text.collated(one), device) for one in step] for step in text.steps]
     tokens = [sum(int((labels != PAD_ID).sum()) for _, _, labels in step) for step in todo]
 
     def work(steps: int) -> None:

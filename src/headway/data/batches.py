@@ -12,12 +12,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.data.packing import pack, row_size
+from headway.data.packing import Joined, pack, ranges, row_size
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
 ROW = 64
@@ -161,8 +160,7 @@ class Order:
     def pairs(self, part: int) -> NDArray[np.int64]:
         """The numbers of the part's pairs."""
         runs = slice(*self.bounds[part : part + 2])
-        starts, sizes = self.starts[runs], self.sizes[runs]
-        return np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+        return ranges(self.starts[runs], self.sizes[runs])
 
 
 def epoch_order(shares: Sequence[CorpusShare], seed: int, epoch: int) -> Order:
@@ -210,22 +208,16 @@ def _deal(rows: list[list[int]], count: int, random: np.random.Generator) -> lis
     return [rows[start:end] + [[]] * (count - end + start) for start, end in itertools.pairwise(cuts)]
 
 
-class IdsByNumber(Protocol):
-    """Ids of sentences, without control ids."""
-
-    def __getitem__(self, number: int, /) -> NDArray[Any]: ...
-
-
 def collate(
-    source: IdsByNumber, target: IdsByNumber, batch: MicroBatch, bos_id: int = BOS_ID
+    source: Joined, target: Joined, batch: MicroBatch, bos_id: int = BOS_ID
 ) -> tuple[PackedIds, PackedIds, NDArray[np.int32]]:
-    """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length)."""
+    """Source + <eos> and <bos> + target of each pair, and the labels: target + <eos>, (rows, target length). source,
+    target: the batch's pairs, without control ids."""
     counts = [len(row) for row in batch.rows]
-    sources, targets = ([side[pair] for pair in batch.pairs] for side in (source, target))
-    packed_source = PackedIds.of(sources, counts, batch.source_length, after=EOS_ID)
-    packed_target = PackedIds.of(targets, counts, batch.target_length, before=bos_id)
+    packed_source = PackedIds.of(source.ending_with(EOS_ID), counts, batch.source_length)
+    packed_target = PackedIds.of(target.beginning_with(bos_id), counts, batch.target_length)
     labels = np.full_like(packed_target.ids, PAD_ID)
-    labels[packed_target.sentences > 0] = _joined(targets, after=EOS_ID)
+    labels[packed_target.sentences > 0] = target.ending_with(EOS_ID).ids
     return packed_source, packed_target, labels
 
 
@@ -239,29 +231,17 @@ class PackedIds:
     longest: int
 
     @classmethod
-    def of(
-        cls, sentences: Sequence[NDArray[Any]], counts: Sequence[int], length: int, before: int = -1, after: int = -1
-    ) -> PackedIds:
-        """sentences: the ids of each; `before` and `after` them comes an id of its own, or none (-1). counts: of each
-        row's sentences. length: of a row."""
-        lengths = np.array([len(one) for one in sentences], dtype=np.int32) + (before >= 0) + (after >= 0)
-        numbers = np.concatenate([np.arange(1, count + 1, dtype=np.int32) for count in counts])
-        ends = np.cumsum(lengths)
-        positions = np.arange(lengths.sum(), dtype=np.int32) - np.repeat(ends - lengths, lengths)
-        ends_of_rows = np.concatenate([[0], ends])[np.cumsum(counts)]
+    def of(cls, sentences: Joined, counts: Sequence[int], length: int) -> PackedIds:
+        """counts: of each row's sentences. length: of a row."""
+        lengths = sentences.lengths
+        ends_of_rows = np.concatenate([[0], np.cumsum(lengths)])[np.cumsum(counts)]
         filled = np.arange(length) < np.diff(ends_of_rows, prepend=0)[:, None]  # (rows, length)
         ids = np.full(filled.shape, PAD_ID, dtype=np.int32)
         numbers_of_places, positions_of_places = np.zeros_like(ids), np.zeros_like(ids)
-        ids[filled] = _joined(sentences, before, after)
-        numbers_of_places[filled] = np.repeat(numbers, lengths)
-        positions_of_places[filled] = positions
+        ids[filled] = sentences.ids
+        numbers_of_places[filled] = np.repeat(ranges(1, np.array(counts)), lengths)
+        positions_of_places[filled] = ranges(0, lengths)
         return cls(ids, numbers_of_places, positions_of_places, longest=int(lengths.max(initial=1)))
-
-
-def _joined(sentences: Sequence[NDArray[Any]], before: int = -1, after: int = -1) -> NDArray[Any]:
-    """All ids one after another, with `before` and `after` at the ends of each sentence, unless they are -1."""
-    ends = [[np.array([one], dtype=np.int32)] if one >= 0 else [] for one in (before, after)]
-    return np.concatenate([np.zeros(0, dtype=np.int32), *(p for one in sentences for p in (*ends[0], one, *ends[1]))])
 
 
 def share_of_step(micro_batches: list[MicroBatch], rank: int, ranks: int) -> list[MicroBatch]:

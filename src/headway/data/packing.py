@@ -1,16 +1,43 @@
 """Packs pairs of sentences into rows of a given number of places, with little room left over."""
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_left, insort
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Room = tuple[int, int]
 """The free places of a row, source and target."""
+
+
+class Joined(NamedTuple):
+    """The ids of sentences, one sentence after another."""
+
+    ids: NDArray[Any]
+    lengths: NDArray[np.int64]
+    """The length of each sentence, in ids."""
+
+    @classmethod
+    def of(cls, sentences: Sequence[NDArray[Any]]) -> Joined:
+        return cls(np.concatenate([np.zeros(0, np.int64), *sentences]), np.array(list(map(len, sentences)), np.int64))
+
+    def beginning_with(self, id_: int) -> Joined:
+        return Joined(np.insert(self.ids, np.cumsum(self.lengths) - self.lengths, id_), self.lengths + 1)
+
+    def ending_with(self, id_: int) -> Joined:
+        return Joined(np.insert(self.ids, np.cumsum(self.lengths), id_), self.lengths + 1)
+
+
+def ranges(starts: NDArray[np.int64] | int, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The consecutive numbers from each start on, one range after another."""
+    return np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
 
 
 class _OpenRows:

@@ -8,7 +8,7 @@ the number of sentences of each corpus) and ids as int32.
 
 import json
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from headway.data.encoding import IDS_DTYPE, EncodedChunk, PairCounts, SeenHashes
+from headway.data.packing import Joined, ranges
 from headway.storage.atomic import write_directory, write_file, write_json
 
 OFFSETS_DTYPE = np.dtype("<i8")
@@ -51,13 +52,26 @@ class Sequences:
         return self._ids[shard][offsets[place] : offsets[place + 1]]
 
     def lengths_of(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        shards = np.searchsorted(self._starts, indices, side="right") - 1
         lengths = np.empty(len(indices), dtype=np.int64)
+        for _, there, starts, ends in self._by_shard(indices):
+            lengths[there] = ends - starts
+        return lengths
+
+    def joined(self, indices: NDArray[np.int64]) -> Joined:
+        """The sequences with these indices."""
+        lengths = self.lengths_of(indices)
+        ids, starts_of = np.empty(lengths.sum(), dtype=np.int32), np.cumsum(lengths) - lengths
+        for shard, there, starts, _ in self._by_shard(indices):
+            ids[ranges(starts_of[there], lengths[there])] = self._ids[shard][ranges(starts, lengths[there])]
+        return Joined(ids, lengths)
+
+    def _by_shard(self, indices: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.bool_], Any, Any]]:
+        """For each shard which of the indices are there, and the offsets of their starts and ends."""
+        shards = np.searchsorted(self._starts, indices, side="right") - 1
         for shard in np.unique(shards):
             there = shards == shard
             places = indices[there] - self._starts[shard]
-            lengths[there] = self._offsets[shard][places + 1] - self._offsets[shard][places]
-        return lengths
+            yield shard, there, self._offsets[shard][places], self._offsets[shard][places + 1]
 
     @property
     def total(self) -> int:

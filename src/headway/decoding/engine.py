@@ -57,8 +57,8 @@ class TorchEngine:
         self.bos_id, self.eos_id = model.config.bos_id, model.config.eos_id
         forbidden = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]
         self._never = torch.tensor(forbidden, dtype=torch.long, device=self.device)
-        given = [id_ for id_ in never if id_ != model.config.unk_id]
-        self._given = torch.tensor(given, dtype=torch.long, device=self.device)
+        self._languages = torch.tensor([id_ for id_ in never if id_ != model.config.unk_id], dtype=torch.long)
+        self._given = self._languages.to(self.device)
 
     @torch.inference_mode()
     def start(self, source: Tensor) -> DecoderState:
@@ -82,17 +82,17 @@ class TorchEngine:
 
     @torch.inference_mode()
     def score(self, source: Tensor, target: Tensor) -> Tensor:
-        """The log-probability of each given token. source: (batch, source length) with <eos>; target:
-        (batch, target length + 1) with <bos> and <eos>, padded -> (batch, target length), 0 at padding and for the
-        token of a language, which no search chooses."""
-        pad_id = self._model.config.pad_id
-        source, target = source.to(self.device), target.to(self.device)
+        """The log-probability of each given token, for tensors of the CPU. source: (batch, source length) with <eos>;
+        target: (batch, target length + 1) with <bos> and <eos>, padded -> (batch, target length), on the model's
+        device, 0 at padding and for the token of a language, which no search chooses."""
         read, given = target[:, :-1], target[:, 1:]
-        hidden = self._model.hidden_states(source, read)
-        real = (given != pad_id) & ~torch.isin(given, self._given)  # (batch, target length)
-        scores = hidden.new_zeros(given.shape, dtype=torch.float32)
-        scores[real] = -F.cross_entropy(self._model.output(hidden[real]).float(), given[real], reduction="none")
-        return scores
+        real = (given != self._model.config.pad_id) & ~torch.isin(given, self._languages)  # (batch, target length)
+        places = real.flatten().nonzero()[:, 0]  # found on the CPU, because a device would be waited for
+        arrays = (one.numpy() for one in (source, read, places, given[real]))
+        source, read, places, ids = (tensor_on(self.device, array) for array in arrays)
+        hidden = self._model.hidden_states(source, read).flatten(0, 1).index_select(0, places)
+        found = -F.cross_entropy(self._model.output(hidden).float(), ids, reduction="none")
+        return found.new_zeros(given.numel()).index_copy(0, places, found).view(given.shape)
 
 
 class EnsembleEngine:

@@ -123,13 +123,16 @@ class TorchSearcher:
         return [found[i] for i in range(len(sources))]
 
     def score(self, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
-        engine, scores = self._engine, dict[int, float]()
+        """Waits for the device once, at the end."""
+        engine, order, totals = self._engine, list[int](), list[Tensor]()
         assert isinstance(engine, (TorchEngine, EnsembleEngine))  # others only search
         lengths = [len(source) + len(target) for source, target in zip(sources, targets, strict=True)]
         for batch in search_batches(range(len(sources)), lengths.__getitem__, SENTENCES_PER_BATCH):
             source = padded([[*sources[i], engine.eos_id] for i in batch], self._pad_id)
             target = padded([[engine.bos_id, *targets[i], engine.eos_id] for i in batch], self._pad_id)
-            scores.update(zip(batch, engine.score(source, target).sum(dim=1).tolist(), strict=True))
+            order += batch
+            totals.append(engine.score(source, target).sum(dim=1))
+        scores = dict(zip(order, torch.cat(totals).tolist() if totals else [], strict=True))
         return [scores[i] for i in range(len(sources))]
 
     def _search_batch(self, work: _Work, options: SearchOptions, watch: BeamWatch | None) -> list[list[Hypothesis]]:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from headway.data.batches import CorpusShare, MicroBatch, Plan, collate
+from headway.data.packing import Joined
 from headway.decoding import Hypothesis, Sampling, SearchOptions, TorchEngine, TorchSearcher
 from headway.decoding.engine import tensor_on
 from headway.evaluation import sentence_bleu
@@ -113,7 +114,8 @@ class RiskSampler:
         return [1 - sentence_bleu(decode(one.ids), reference, self.tokenize) / 100 for one in samples]
 
     def _weighted(self, samples: WeightedPairs, micro_batch: MicroBatch, risk: float) -> WeightedBatch:
-        source, target, labels = collate(samples.source, samples.target, micro_batch)
+        x, y = (Joined.of([side[pair] for pair in micro_batch.pairs]) for side in (samples.source, samples.target))
+        source, target, labels = collate(x, y, micro_batch)
         weights = np.zeros(labels.shape, dtype=np.float32)
         for of_row, row in zip(weights, micro_batch.rows, strict=True):
             of_sentences = [one for pair in row for one in samples.weights[pair]]

@@ -56,7 +56,9 @@ class Batches:
         return Plan(self._lengths_of, (source + 1, target + 1), shares, *budgets, self.seed, versions)
 
     def tensors(self, micro_batch: MicroBatch) -> Batch:
-        return on_device(*collate(self.corpus.source, self.corpus.target, micro_batch, self.bos_id), self.device)
+        pairs = np.array(micro_batch.pairs, dtype=np.int64)
+        source, target = self.corpus.source.joined(pairs), self.corpus.target.joined(pairs)
+        return on_device(*collate(source, target, micro_batch, self.bos_id), self.device)
 
     def target_tokens(self, micro_batches: Iterable[MicroBatch]) -> int:
         """The number of target tokens, with <eos>."""
