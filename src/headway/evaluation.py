@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
-from sacrebleu.significance import PairedTest, Result
+from sacrebleu.significance import PairedTest, Result, _bootstrap_resample, estimate_ci
 
 from headway.errors import UserError
 from headway.languages import script_family
@@ -149,9 +150,13 @@ def score_translations(
 
 def score_margins(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> tuple[float, float]:
     """Half the width of the 95% intervals of BLEU and chrF, by bootstrap resampling of the lines (Koehn, 2004)."""
-    metrics = BLEU(tokenize=tokenize, force=True), CHRF()
-    bleu, chrf = (one.corpus_score(hypotheses, [references], n_bootstrap=RESAMPLES)._ci for one in metrics)
-    return bleu, chrf
+
+    def margin(metric: Metric) -> float:
+        lines = metric._extract_corpus_statistics(hypotheses, [references])
+        _, resampled = _bootstrap_resample(lines, metric, RESAMPLES)
+        return float(estimate_ci(np.array([one.score for one in resampled], dtype=np.float64))[1])
+
+    return margin(BLEU(tokenize=tokenize, force=True)), margin(CHRF())
 
 
 def sentence_bleu(hypothesis: str, reference: str, tokenize: str = "13a") -> float:
