@@ -8,6 +8,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+from headway.data.packing import Joined
 from headway.devices import autocast, training_dtype
 from headway.kernels import cross_entropy
 from headway.model import ModelConfig, ScaledDotProductAttention, Transformer
@@ -160,6 +161,13 @@ class Kept:
         return sum(self.storages.values())
 
 
+class Side(list):
+    """Sentences, as `Sequences` has them."""
+
+    def joined(self, indices):
+        return Joined.of([self[index] for index in indices])
+
+
 class Corpus:
     """Pairs of sentences with the given lengths, as `ParallelIds` has them."""
 
@@ -168,7 +176,7 @@ class Corpus:
     def __init__(self, count: int, vocabulary: int, targets: int = 40) -> None:
         random = np.random.default_rng(1)
         self.source, self.target = (
-            [random.integers(4, vocabulary, size).astype(np.int32) for size in random.integers(4, most, count)]
+            Side(random.integers(4, vocabulary, size).astype(np.int32) for size in random.integers(4, most, count))
             for most in (40, targets)
         )
 

@@ -250,9 +250,11 @@ def _placed(pieces: Sequence[str], offsets: Sequence[tuple[int, int]], text: str
     for piece, (start, end) in zip(reversed(pieces), reversed(offsets), strict=True):
         if start < end or piece == "▁":
             end_of_character = end
-        part = text[start:end_of_character]
-        first = start + len(part) - len(part.lstrip())
-        last = max(first, start + len(part.rstrip()))
+        first, last = start, end_of_character
+        while first < last and text[first].isspace():
+            first += 1
+        while first < last and text[last - 1].isspace():
+            last -= 1
         placed.append(Piece(piece.replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK), first + shift, last + shift))
     return placed[::-1]
 
