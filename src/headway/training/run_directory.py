@@ -106,7 +106,7 @@ CHANGEABLE = {"data.domain", *(f"training.{name}" for name in LIMITS)}
 
 def refuse_changes(before: dict[str, Any], after: Recipe) -> None:
     """Raises UserError with the differences that a resumed run can't have. before: `model_dump` of its recipe."""
-    before = {**before, "model": {"norm_embeddings": False, **before.get("model", {})}}  # runs of before 0.2 lack the key
+    before = {**before, "model": {"norm_embeddings": False, **before.get("model", {})}}  # older runs lack it
     with suppress(ValidationError):  # a key was removed since
         before = Recipe.model_validate(before).model_dump(mode="json")  # with the keys that were added since
     differing = differing_keys([flattened(before), flattened(after.model_dump(mode="json"))])
