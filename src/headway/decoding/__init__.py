@@ -7,13 +7,15 @@ from headway.decoding.searcher import Hypothesis, Phrase, RequiredPhrases, Searc
 from headway.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from headway.decoding.beam import beam_search
+    from headway.decoding.beam import BeamStep, BeamWatch, beam_search
     from headway.decoding.constraints import Constraints
     from headway.decoding.engine import Engine, EnsembleEngine, TorchEngine
     from headway.decoding.greedy_search import greedy, sample
     from headway.decoding.torch_searcher import TorchSearcher
 
 __all__ = [
+    "BeamStep",
+    "BeamWatch",
     "Constraints",
     "Engine",
     "EnsembleEngine",
@@ -33,7 +35,7 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_names(
     __name__,
-    beam="beam_search",
+    beam="BeamStep BeamWatch beam_search",
     constraints="Constraints",
     engine="Engine EnsembleEngine TorchEngine",
     greedy_search="greedy sample",

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter
 
 from headway.devices import need_torch
 from headway.errors import UserError
-from headway.insight.analyses.analysis import Analysis, Request
+from headway.insight.analyses.analysis import LONGEST_ANALYSED, MOST_PAIRS, Analysis, Request, TokenNames
 from headway.insight.maps import Floats
 from headway.insight.what_if import read_as
+from headway.lazy import lazy_names
 
 if TYPE_CHECKING:
     from headway.insight.analyses.contrast import Contrast
@@ -30,11 +30,23 @@ if TYPE_CHECKING:
     from headway.insight.analyses.logit_lens import LogitLens
     from headway.insight.analyses.patching import Patching
 
+__all__ = [
+    "LONGEST_ANALYSED",
+    "MOST_PAIRS",
+    "NAMES",
+    "Analyses",
+    "Request",
+    "TokenNames",
+    "names_by_sentence",
+    "read_analyses",
+    "request_class",
+]
+
 
 @dataclass(frozen=True)
 class Analyses:
-    """The result of each analysis, None if it wasn't requested. Module and classes are named after the
-    field: `head_importance` has `HeadImportance`, and `AskHeadImportance` for the request."""
+    """The result of each analysis, None if it wasn't requested. A field is named for its module, whose classes are
+    named for it: `HeadImportance`, and `AskHeadImportance` for the request."""
 
     contributions: Contributions | None = None
     erasure: Erasure | None = None
@@ -56,12 +68,14 @@ class Analyses:
 
 
 NAMES = tuple(field.name for field in fields(Analyses))
+_REQUESTS = {name: f"Ask{name.title().replace('_', '')}" for name in NAMES}
+__getattr__, __dir__ = lazy_names(__name__, **_REQUESTS)
 
 
 def request_class(name: str) -> type[Request]:
     """The form in which an analysis is requested. Raises UserError without torch."""
     need_torch("inspect")
-    return getattr(import_module(f"{__name__}.{name}"), f"Ask{name.title().replace('_', '')}")
+    return __getattr__(_REQUESTS[name])
 
 
 def names_by_sentence() -> list[str]:
