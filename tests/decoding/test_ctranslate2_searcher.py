@@ -197,6 +197,19 @@ def test_hypotheses_are_different_ranked_and_no_longer_than_they_may_be(both):
         assert worth == sorted(worth, reverse=True)
 
 
+def test_sources_of_one_length_keep_their_own_limits(both):
+    _, theirs = both
+    searcher, options = theirs.engines.able(), SearchOptions(beam_size=2, length_penalty=3.0, max_length=9)
+    sources, caps = theirs.codec.sources(["the cat sat", "the dog ran", "the cat sat"]), [2, 9, 4]
+    assert len({len(source) for source in sources}) == 1
+    together = searcher.search(sources, options, caps, [[]] * 3)
+    assert len({len(some[0].ids) for some in together}) > 1
+    for source, cap, some in zip(sources, caps, together, strict=True):
+        assert max(len(one.ids) for one in some) <= cap
+        [alone] = searcher.search([source], options, [cap], [[]])
+        assert [one.ids for one in some] == [one.ids for one in alone]
+
+
 @pytest.mark.parametrize("length_penalty", [1.0, 3.0])
 def test_hypotheses_that_were_cut_are_ranked_among_the_others(both, length_penalty):
     _, theirs = both
