@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headway.decoding import Phrase, RequiredPhrases
 from headway.decoding.beam import beam_search
-from headway.decoding.constrained_beams import ConstrainedBeams
+from headway.decoding.constrained_beams import NONE, ConstrainedBeams
 from headway.decoding.searcher import length_penalty
 from tests.decoding.tables import EOS, STEPS, SYMBOLS, TableEngine, exhaustive
 
@@ -91,6 +91,18 @@ def test_required_phrases_are_found_only_in_what_holds_the_phrases(ids, phrases,
     assert holds(ids, phrases, parts) >= RequiredPhrases([tuple(phrases)], parts).found_in(0, ids)
     for one in phrases:
         assert holds(ids, [one], parts) == RequiredPhrases([(one,)], parts).found_in(0, ids)
+
+
+def test_a_begun_phrase_is_judged_with_the_expected_cost_of_its_rest():
+    """2 is less likely than 4, but its phrase as a whole is likelier: -2 - 0.1 against -1 - 1.5."""
+    beams = started(RequiredPhrases([(Phrase((2, 3)), Phrase((4, 3)))], NO_PARTS), [6])
+    beams.costs[0, :, 1] = [-0.1, -1.5]
+    log_probabilities = torch.full((1, SYMBOLS), -3.0)
+    log_probabilities[0, [2, 4]] = torch.tensor([-2.0, -1.0])
+    found = beams.continuations(log_probabilities, beam_size=3)
+    of_phrases = found.phrases[0] != NONE
+    assert found.tokens[0][of_phrases].tolist() == [2, 4]
+    assert found.scores[0][of_phrases].tolist() == [-2.0, -1.0]
 
 
 def test_no_room_for_the_phrases_gives_no_hypothesis():
