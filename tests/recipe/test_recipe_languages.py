@@ -59,7 +59,7 @@ def test_languages_by_the_names_of_files(source, target, changes, languages):
 )
 def test_names_of_files_that_tell_no_two_languages_are_asked_about(source, target, changes, keys):
     names = source if target is None else f"{source} and {target}"
-    with pytest.raises(UserError, match=rf"^recipe: {re.escape(f'{names}: the file names')} .*; set {re.escape(keys)}"):
+    with pytest.raises(UserError, match=rf"^{re.escape(f'{names}: the file names')} .*; set {re.escape(keys)}"):
         recipe_of_files(source, target, changes)
 
 

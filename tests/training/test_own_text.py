@@ -16,7 +16,7 @@ from headway.recipe.choosing import ENDLESS
 from headway.recipe.reading import make_recipe
 from headway.recipe.recipe import Recipe
 from headway.training import own_text
-from headway.training.own_text import RunRequest, choose_for, judge_sides, measure
+from headway.training.own_text import RunRequest, choose_for, judge_sides, measure, with_languages
 from headway.training.ranks import SingleProcess
 from headway.training.start import start
 
@@ -73,6 +73,31 @@ def test_languages_of_one_script_are_told_apart_by_lingua(tmp_path: Path) -> Non
     [told] = judged(tmp_path, GERMAN, ENGLISH, *languages)
     assert told == "warning: source and target look like German and English; if so, exchange the sides"
     assert judged(tmp_path, ENGLISH, GERMAN, *languages) == []
+
+
+def test_languages_that_no_name_tells_are_told_by_the_text(tmp_path: Path) -> None:
+    pytest.importorskip("lingua")
+    sides = {"german": GERMAN, "korean.ko": KOREAN, "english": ENGLISH, "numbers": ["1 2", "3 4"]}
+    for name, lines in sides.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+    def found(source: str, target: str, *overrides: str) -> list[str]:
+        files = [str(tmp_path / source)], [str(tmp_path / target)]
+        told: list[str] = []
+        request = RunRequest(*files, [], [], None, None, [*overrides], 1.0, fast=False)
+        keys = with_languages(request, told.append).overrides
+        assert told == ([f"{' '.join(keys[len(overrides) :])}: by the text, because no file name names a language"])
+        return keys
+
+    both = ["data.source_language=de", "data.target_language=en"]
+    assert found("german", "english") == both
+    assert found("german", "english", both[0]) == both
+    assert found("english", "korean.ko") == ["data.source_language=en"]
+    for source, target in (("german", "numbers"), ("english", "english")):
+        with pytest.raises(UserError, match=r"the file names don't name two languages; set data\."):
+            found(source, target)
+    named = RunRequest(["a.de"], ["a.en"], [], [], None, None, [], 1.0, fast=False)
+    assert with_languages(named, pytest.fail) is named
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -38,6 +38,14 @@ class _Problem(Exception):
     """A problem of a recipe, in a line without the place of the recipe."""
 
 
+class UnclearLanguagesError(UserError):
+    """Neither keys nor file names tell the languages of these `sides`, source or target or both."""
+
+    def __init__(self, message: str, sides: list[str]) -> None:
+        super().__init__(message)
+        self.sides = sides
+
+
 class _UniqueKeys(yaml.SafeLoader):
     """Refuses a key that stands twice; the second would replace the first silently."""
 
@@ -179,7 +187,8 @@ def _with_initial_sections(document: dict[str, Any], vocab_size: Any = None) -> 
 
 
 def _languages(data: DataSection) -> dict[str, str]:
-    """The languages of both sides: as they are given, else by the suffixes of the first files. Raises _Problem."""
+    """The languages of both sides: as they are given, else by the suffixes of the first files. Raises
+    UnclearLanguagesError."""
     given = {"source": data.source_language, "target": data.target_language or ("mul" if data.tags else "")}
     first = (data.train or data.corpora)[0]
     files: list[Path] = [*first.source[:1], *first.target[:1]]
@@ -191,7 +200,8 @@ def _languages(data: DataSection) -> dict[str, str]:
     if unclear := [side for side, language in given.items() if not language and (same or not found[side])]:
         names = " and ".join(dict.fromkeys(file.name for file in files))
         keys = " ".join(f"data.{side}_language=..." for side in unclear)
-        raise _Problem(f"{names}: the file names don't name two languages; set {keys} (codes such as de)")
+        message = f"{names}: the file names don't name two languages; set {keys} (codes such as de)"
+        raise UnclearLanguagesError(message, unclear)
     return {f"{side}_language": language for side, language in found.items()}
 
 

@@ -23,6 +23,8 @@ OWN_SHARE = 0.1
 """Minimum share of letters in a language's own scripts; fewer may be a foreign word."""
 LEAST_SHARE = 1 / 3
 """Minimum share of letters in the language's script."""
+SURE = 0.99
+"""Minimum probability by which `recognize` knows a language."""
 _MIXED = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "FULLWIDTH": "LATIN"}
 """Scripts that a text mixes, by the first words of their Unicode names; Japanese would be in two of them otherwise."""
 
@@ -64,6 +66,15 @@ def among_all(words: str, found: Sequence[Detected]) -> list[Detected]:
     return list(found)
 
 
+def recognize(words: str) -> str | None:
+    """The language of the words, among all that lingua knows; None if it isn't sure, or not installed."""
+    with suppress(ImportError):
+        first, *_ = lingua_detector(_lingua_codes(), fast=True).compute_language_confidence_values(words)
+        if first.value >= SURE:
+            return first.language.iso_code_639_1.name.lower()
+    return None
+
+
 def _share(words: str, family: str, found: Sequence[Detected]) -> float:
     """The part of the script's languages that those found have. Raises ImportError without lingua."""
     known = {lingua_language(other.language) for other in found if script_family(other.language) == family}
@@ -77,11 +88,12 @@ def _share(words: str, family: str, found: Sequence[Detected]) -> float:
 
 
 @lru_cache
-def _lingua_codes(family: str) -> tuple[str, ...]:
+def _lingua_codes(family: str | None = None) -> tuple[str, ...]:
+    """All codes that lingua knows, or those of a script. Raises ImportError without lingua."""
     from lingua import Language
 
     codes = (language.iso_code_639_1.name.lower() for language in Language.all())
-    return tuple(sorted(code for code in codes if script_family(code) == family))
+    return tuple(sorted(code for code in codes if family in (None, script_family(code))))
 
 
 @lru_cache

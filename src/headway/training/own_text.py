@@ -26,14 +26,15 @@ from headway.data.options import DataSection, FiltersSection
 from headway.data.splitting import split_corpus, write_columns
 from headway.data.two_sided import Sides
 from headway.errors import UserError
+from headway.evaluation import evenly
 from headway.languages import english_name, read_code, script_family
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
-from headway.recipe.reading import make_recipe
+from headway.recipe.reading import UnclearLanguagesError, make_recipe
 from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import count, forward_work, work_of_step, work_of_update
 from headway.storage.atomic import write_file, write_json
 from headway.storage.untrusted import read_json
-from headway.text.detection import lingua_detector, lingua_language, script_of
+from headway.text.detection import lingua_detector, lingua_language, recognize, script_of
 from headway.training.finishing import SHARE_OF_END
 from headway.training.loop import read_steps, take_step
 from headway.training.ranks import SingleProcess
@@ -51,7 +52,9 @@ LEAST_BAD, MOST_BAD = 0.01, 0.5
 JUDGED, LEAST_KEPT = 10_000, 0.1
 """Approximate number of training pairs by which the sides are judged, and the share that the filters must keep."""
 SAMPLE = 100
-"""Sentences of a side by which lingua tells its language."""
+"""Sentences of a side by which lingua tells which of two languages it is in."""
+FIRST_PAIRS, RECOGNIZED = 10_000, 1_000
+"""Pairs at the beginning from which sentences are taken to recognize languages that nothing names, and their number."""
 MINUTES = 30.0
 TEXT_KEYS = ("source", "target", "columns", "document")
 """The fields of a request that decide the parts of the text."""
@@ -102,6 +105,7 @@ def choose_for(request: RunRequest, run: Path, began: float, tell: Callable[[str
 
 
 def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
+    request = with_languages(request, tell)
     data = _data(request, run, tell)
     section = make_recipe({"data": data}, [*request.overrides, ENDLESS], "command line").data
     corpora = [section.files_of(corpus) for corpus in section.corpora]
@@ -133,6 +137,23 @@ def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], 
     write_recipe(run, recipe)
     (run / REQUEST).unlink()
     return recipe
+
+
+def with_languages(request: RunRequest, tell: Callable[[str], None]) -> RunRequest:
+    """The request with languages that neither keys nor file names tell, by the text. Raises UserError."""
+    given = {"source": request.source, "target": request.target}
+    try:
+        make_recipe({"data": {"train": given, "valid": given}}, [*request.overrides, ENDLESS], "command line")
+    except UnclearLanguagesError as error:
+        corpus = _corpus(request.source, request.target, ("", ""), request.columns)
+        some = evenly([*islice(corpus.pairs(), FIRST_PAIRS)], RECOGNIZED)
+        found = {side: recognize(" ".join(getattr(pair, side) for pair in some)) for side in error.sides}
+        if not all(found.values()) or len({*found.values()}) < len(found):
+            raise
+        keys = [f"data.{side}_language={code}" for side, code in found.items()]
+        tell(f"{' '.join(keys)}: by the text, because no file name names a language")
+        return replace(request, overrides=[*request.overrides, *keys])
+    return request
 
 
 def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
