@@ -1,7 +1,8 @@
 """Does anything grow faster than the work?
 
     headway data multi30k
-    python benchmarks/growing.py MODEL [--sizes 1000 100000] [--length 500] [--words N] [--only pairs|length|lines]
+    python benchmarks/growing.py MODEL [--sizes 1000 100000] [--steps 60] [--length 500] [--words N]
+        [--only pairs|length|lines]
 
 Pairs: training speed with few pairs and with many, through `headway train`. Length: the time of a token in translations
 of up to --length. Lines: the memory of `headway translate` with as many lines, cut to their first N words.
@@ -27,7 +28,8 @@ from headway.decoding import TorchEngine, greedy
 from headway.model import ModelConfig, Transformer
 
 CORPUS = Path("data/multi30k/raw")
-WARMUP, STEPS = 20, 60
+WARMUP = 1 / 3
+"""The first steps whose speed doesn't count, by all."""
 
 
 def repeated(path: Path, count: int, folder: Path, words: int | None = None) -> Path:
@@ -40,16 +42,17 @@ def repeated(path: Path, count: int, folder: Path, words: int | None = None) -> 
     return grown
 
 
-def training_speed(pairs: int, corpus: Path, folder: Path) -> float:
+def training_speed(pairs: int, steps: int, corpus: Path, folder: Path) -> float:
     """Target tokens a second, the median step's."""
     train = {f"--{side}": repeated(corpus / f"train.{suffix}", pairs, folder) for side, suffix in SIDES.items()}
     valid = {f"--valid-{side}": repeated(corpus / f"val.{suffix}", 10, folder) for side, suffix in SIDES.items()}
     files = [str(part) for pair in (train | valid).items() for part in pair]
     run = folder / f"run-{pairs}"
-    limits = ("tokenizer.vocab_size=2000", f"training.max_steps={STEPS}", "training.tokens_per_batch=4096")
+    limits = ("tokenizer.vocab_size=2000", f"training.max_steps={steps}", "training.tokens_per_batch=4096")
     headway("train", *files, "--output", str(run), *limits)
     entries = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-    return statistics.median(entry["tokens_per_second"] for entry in entries[WARMUP:] if "loss" in entry)
+    speeds = [entry["tokens_per_second"] for entry in entries if "loss" in entry]
+    return statistics.median(speeds[int(WARMUP * steps) :])
 
 
 SIDES = {"source": "de", "target": "en"}
@@ -82,21 +85,22 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="folder with train.de, train.en, val.de, val.en")
     parser.add_argument("--sizes", type=int, nargs="+", default=(1_000, 100_000), help="pairs and lines, fewest first")
+    parser.add_argument("--steps", type=int, default=60, help="of each training")
     parser.add_argument("--length", type=int, default=500, help="of the longest translation, in tokens")
     parser.add_argument("--words", type=int, help="the first words of each line that is translated; default: all")
     parser.add_argument("--only", choices=("pairs", "length", "lines"), help="measure only this")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         if options.only in (None, "pairs"):
-            of_pairs(options.sizes, options.corpus, Path(name))
+            of_pairs(options.sizes, options.steps, options.corpus, Path(name))
         if options.only in (None, "length"):
             of_length(options.length)
         if options.only in (None, "lines"):
             of_lines(options.model, options.sizes, options.words, options.corpus, Path(name))
 
 
-def of_pairs(sizes: Sequence[int], corpus: Path, folder: Path) -> None:
-    speeds = {pairs: training_speed(pairs, corpus, folder) for pairs in sizes}
+def of_pairs(sizes: Sequence[int], steps: int, corpus: Path, folder: Path) -> None:
+    speeds = {pairs: training_speed(pairs, steps, corpus, folder) for pairs in sizes}
     told = ", ".join(f"{speed:,.0f} with {pairs:,} pairs" for pairs, speed in speeds.items())
     print(f"training, target tokens a second: {told}; last to first {speeds[sizes[-1]] / speeds[sizes[0]]:.2f}")
 

@@ -25,7 +25,14 @@ class Kills:
 
 def options(corpus: Corpus, steps: int, precision: str) -> list[str]:
     """Of a run that saves and validates often."""
-    own = {"max_steps": steps, "save_every": 3, "validate_every": 7, "precision": precision, "patience": 1000}
+    own = {
+        "max_steps": steps,
+        "save_every": 3,
+        "validate_every": 7,
+        "precision": precision,
+        "patience": 1000,
+        "tokens_per_batch": 1000,
+    }
     return [*map(str, [*corpus.train_options, *QUICK]), *(f"training.{key}={value}" for key, value in own.items())]
 
 

@@ -67,7 +67,7 @@ def trained(corpus, tmp_path_factory) -> Path:
     run = tmp_path_factory.mktemp("runs") / "reverse"
     outcome = run_headway(
         *("train", *corpus.train_options, "--out", run, *QUICK, "training.schedule=cosine", "training.max_steps=600"),
-        *("model.norm=post", "training.tokens_per_batch=4096", "training.finish=false"),
+        *("model.norm=post", "training.tokens_per_batch=1024", "training.finish=false"),
     )
     assert outcome.code == 0, outcome.err
     return run

@@ -26,6 +26,13 @@ class Outcome:
 
 def run_headway(*arguments: object, input_: str | bytes = "", cwd: Path | None = None, timeout: float = 600) -> Outcome:
     """Runs `headway` with the arguments; the text of its two streams and its exit code."""
+    return run_script(None, *arguments, input_=input_, cwd=cwd, timeout=timeout)
+
+
+def run_script(
+    script: Path | None, *arguments: object, input_: str | bytes = "", cwd: Path | None = None, timeout: float = 600
+) -> Outcome:
+    """Runs a script, or `headway`."""
     context = get_context("forkserver")
     context.set_forkserver_preload(LOADED)
     given = [str(one) for one in arguments]
@@ -33,7 +40,7 @@ def run_headway(*arguments: object, input_: str | bytes = "", cwd: Path | None =
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder) / name for name in ("in", "out", "err")]
         streams[0].write_bytes(input_.encode() if isinstance(input_, str) else input_)
-        process = context.Process(target=_run, args=(given, environment, str(cwd or Path.cwd()), streams))
+        process = context.Process(target=_run, args=(script, given, environment, str(cwd or Path.cwd()), streams))
         process.start()
         process.join(timeout)
         if process.exitcode is None:
@@ -51,8 +58,10 @@ def complaint(*arguments: object, **options) -> str:
     return outcome.err.strip().splitlines()[-1]
 
 
-def _run(arguments: list[str], environment: dict[str, str], folder: str, streams: list[Path]) -> None:
-    """In the new process: what `python -m headway` does, with these files as its standard streams."""
+def _run(
+    script: Path | None, arguments: list[str], environment: dict[str, str], folder: str, streams: list[Path]
+) -> None:
+    """In the new process: what `python -m headway`, or `python SCRIPT`, does with these files as standard streams."""
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -60,8 +69,12 @@ def _run(arguments: list[str], environment: dict[str, str], folder: str, streams
         open(_stream(number, file), mode, encoding="utf-8", closefd=False)  # noqa: SIM115
         for number, (file, mode) in enumerate(zip(streams, "rww", strict=True))
     )
-    sys.argv = ["headway", *arguments]
-    runpy.run_module("headway", run_name="__main__", alter_sys=True)
+    sys.argv = [str(script or "headway"), *arguments]
+    if script is None:
+        runpy.run_module("headway", run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, str(script.parent))
+        runpy.run_path(str(script), run_name="__main__")
 
 
 def _stream(number: int, file: Path) -> int:

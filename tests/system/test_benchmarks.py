@@ -26,14 +26,14 @@ from headway.translator.glossary import Glossary
 from headway.translator.reading import TorchReader
 from tests.faults.killing import wait_until
 from tests.system.conftest import ROOT, TINY, reversed_pairs
+from tests.system.running import run_script
 
 
 def benchmark(name, *arguments):
     """What it printed."""
-    command = [sys.executable, ROOT / "benchmarks" / f"{name}.py", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    outcome = run_script(ROOT / "benchmarks" / f"{name}.py", *arguments, cwd=ROOT, timeout=300)
+    assert outcome.code == 0, outcome.err
+    return outcome.out
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +67,8 @@ def test_a_term_of_small_letters_may_begin_a_translation_with_a_capital(translat
 
 def test_training(recipe, tmp_path):
     sizes = ["--preset", "tiny", "--rounds", "1", "--warm-up", "0", "--steps", "2", "--tokens", "300"]
-    for order in ("length", "random"):
+    for order, peers in (("length", ["textbook", "textbook tuned"]), ("random", ["textbook"])):
         found = tmp_path / "found.json"
-        peers = ["textbook", "textbook tuned"]
         benchmark("training", "--recipe", recipe, *sizes, "--order", order, "--only", *peers, "--json", found)
         rows = json.loads(found.read_text())["rows"]
         assert [row["name"] for row in rows] == ["headway", *peers]
@@ -86,7 +85,7 @@ def test_engines(tmp_path):
 
 def test_running(recipe, tmp_path):
     found = tmp_path / "found.json"
-    conditions = ["quiet", "busy", "two"]
+    conditions = ["quiet", "two"]
     said = benchmark(
         *("running", "--recipe", recipe, "--before", ROOT, "--rounds", "1", "--json", found),
         *("--conditions", *conditions, "--", "training.seed=2"),
@@ -97,8 +96,8 @@ def test_running(recipe, tmp_path):
     ]
     assert min(row["later"] for row in rows) > 0
     assert min(row["mib"] for row in rows) > 100
-    assert said.count("times as fast as before") == 3
-    assert said.count("of the quiet speed") == 2
+    assert said.count("times as fast as before") == 2
+    assert said.count("of the quiet speed") == 1
 
 
 def test_translating(trained, corpus):
@@ -182,7 +181,9 @@ def test_growing(trained, corpus, tmp_path):
     for split, name in (("train", "train"), ("valid", "val")):
         for suffix, language in (("src", "de"), ("tgt", "en")):
             (tmp_path / f"{name}.{language}").write_bytes(corpus.file(f"{split}.{suffix}").read_bytes())
-    said = benchmark("growing", trained, "--corpus", tmp_path, "--sizes", "500", "1000", "--length", "20")
+    said = benchmark(
+        "growing", trained, "--corpus", tmp_path, "--sizes", "500", "1000", "--steps", "15", "--length", "20"
+    )
     assert "with 500 pairs" in said
     assert "of 20" in said
     assert "with 1,000" in said

@@ -203,7 +203,7 @@ def test_a_blank_line_in_the_middle_shifts_nothing(tmp_path):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in side))
         (tmp_path / f"valid.{name}").write_text("".join(f"{line}\n" for line in side[900:950]))
     files = training(*(tmp_path / name for name in ("source", "target", "valid.source", "valid.target")))
-    limits = ("training.max_steps=700", "training.schedule=cosine", "training.validate_every=700")
+    limits = ("training.max_steps=450", "training.schedule=cosine", "training.validate_every=450")
     outcome = run_headway(*files, *TINY, *MEMORISED, *limits, "tokenizer.kind=word")
     assert outcome.code == 0, outcome.err
     assert "train: 999 pairs, 1 dropped because a side is blank\n" in outcome.err
@@ -275,7 +275,7 @@ def test_odd_text_keeps_its_partner_and_comes_out_as_it_went_in(kind, tmp_path):
         for side, file in zip(("source", "target"), files, strict=False)
         for item in (f"--{split}{side}", file)
     ]
-    limits = ("training.max_steps=600", "training.schedule=cosine", "training.validate_every=600")
+    limits = ("training.max_steps=350", "training.schedule=cosine", "training.validate_every=350")
     run = tmp_path / "run"
     options += [*LANGUAGES, *TINY, *MEMORISED, *limits, f"tokenizer.kind={kind}"]
     outcome = run_headway("train", *options, "--out", run)
