@@ -278,3 +278,12 @@ def test_hostile_files_are_one_line(data, message):
         texts_of("docx", data)
     assert str(caught.value).startswith(f"file: {message}")
     assert "\n" not in str(caught.value)
+
+
+def test_formatting_of_a_colon_alone_is_given_up_but_no_line_to_fill_in():
+    cut = run("Stufe 1", "<w:b/>") + run(": ", "<w:i/>") + run("Kennwort und mehr")
+    assert texts_of("docx", docx(cut)) == ["<x0>Stufe 1: </x0>Kennwort und mehr"]
+    cut = run("Hier sind ") + run("Hund", "<w:b/>") + run(", ") + run("Kuh", "<w:b/>")
+    assert texts_of("docx", docx(cut)) == ["Hier sind <x0>Hund</x0>, <x1>Kuh</x1>"]
+    line = run("      ", '<w:u w:val="single"/>')
+    assert texts_of("docx", docx(run("Name: ") + line + run("Datum"))) == ["Name: <x0>      </x0>Datum"]

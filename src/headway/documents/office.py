@@ -29,6 +29,9 @@ _WORDS = {"t": "", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
 _BREAKS = frozenset({"br", "cr", "tab", "ptab", "line-break"})
 _AROUND = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "sdt", "span", "a", "g", "mrk", "pc", "hi"})
 """Elements that enclose words."""
+_JOINTS = " \t\n\u00a0-\u2013\u2014,.:;!?/()[]'\"\u2018\u2019\u201c\u201d\u201e\u2026"
+"""Characters whose formatting is given up where no word has it: the model gets them with the words around."""
+_UNDERLINE = re.compile(rb":u |'u'")
 _UNFORMATTED = etree.XPath(
     "//*[local-name()='style'][*][not(*[local-name()!='text-properties' or * or @*[local-name()!='rsid']])]"
 )
@@ -208,7 +211,8 @@ def _with_formatting(found: Iterable[_Found], usual: bytes) -> Iterator[Piece[_T
     form, thing = usual, _Thing([])
     for properties, piece in found:
         wanted = _canonical(properties) if isinstance(piece, str) else usual
-        if wanted != form and not (isinstance(piece, str) and not piece.strip()):
+        is_joint = isinstance(piece, str) and not piece.strip(None if wanted == usual else _JOINTS)
+        if wanted != form and not (is_joint and not _UNDERLINE.search(wanted)):
             if form != usual:
                 yield Mark(thing, "end")
             form, thing = wanted, _Thing([], True, properties)
