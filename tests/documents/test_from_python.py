@@ -233,7 +233,11 @@ NUMBERED = "<table><tr><td>1</td><td>3.5 %</td><td>2026-11-28</td><td>the cat 3<
     ("kind", "data", "texts"),
     [
         ("html", NUMBERED, ["the cat 3"]),
-        ("srt", "1\n00:00:01,000 --> 00:00:02,500\n<i>12</i>\n\n2\n00:00:03,000 --> 00:00:04,500\nthe cat\n", ["the cat"]),
+        (
+            "srt",
+            "1\n00:00:01,000 --> 00:00:02,500\n<i>12</i>\n\n2\n00:00:03,000 --> 00:00:04,500\nthe cat\n",
+            ["the cat"],
+        ),
         ("json", '{"a": "1", "b": "%s: {x} https://a.b/c", "c": "—", "d": "the cat\\n\\n17."}', ["the cat"]),
         ("md", "# 1\n\n| 1 | the cat |\n|---|---|\n| [2](http://a.b) | `x` |\n", ["the cat"]),
     ],

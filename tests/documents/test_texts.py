@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from headway.errors import UserError
 from tests.documents.changing import texts_of, through
+from tests.documents.test_office import archive
 
 MARKDOWN = """\
 ---
@@ -19,7 +20,7 @@ title: Ein Hund
 # Titel *schräg*
 
 Ein Absatz mit **fett** und
-[Link](http://a.b "t") und `code`, ![Bild](a.png) <http://u.v>.
+[Link](http://a.b "t") und `code`, ![Bild](a.png) <http://u.v> <x@y.z>.
 
 > - Punkt eins
 >   weiter
@@ -118,6 +119,17 @@ def test_books():
         assert found.read("a.css") == b"p { }"
 
 
+def test_a_book_whose_fonts_alone_are_encrypted_is_translated():
+    keys = '<encryption><CipherReference URI="{}"/></encryption>'
+
+    def book(name):
+        return archive(**{"META-INF/encryption.xml": keys.format(name), "a/b.xhtml": "<p>Ein Hund</p>"})
+
+    assert texts_of("epub", book("a/font.otf")) == ["<p>Ein Hund</p>"]
+    with pytest.raises(UserError, match=r"^file: is protected against copying$"):
+        texts_of("epub", book("a/b.xhtml"))
+
+
 def test_mail():
     mail = EmailMessage()
     mail["Subject"], mail["From"] = "Grüße", "a@b.c"
@@ -184,3 +196,17 @@ def test_a_long_paragraph_of_flowed_mail_takes_linear_time():
         return time.process_time() - start
 
     assert min(seconds(20_000) for _ in range(2)) < 8 * max(seconds(5_000), 0.02)
+
+
+def test_the_headers_of_a_mail_and_its_line_ends_stay_as_they_are():
+    mail = (
+        "Received: from a.b\n\t(a.b) by c.d;\n\tMon, 1 Jan 2024\nX-Long: " + "wort " * 30 + "ende\n"
+        "From: =?ISO-8859-1?Q?Andr=E9?= <a@b.c>\nSubject: Hund\nMIME-Version: 1.0\n"
+        'Content-Type: multipart/related; boundary="x"; type="text/html"; start="<a@b>"\n\n'
+        '--x\nContent-Type: text/html; charset="utf-8"; name="a.html"\nContent-ID: <a@b>\n'
+        "Content-Disposition: inline\n\n<p>Hund</p>\n\n--x\nContent-Type: image/png\nContent-ID: <c>\n\nabc\n\n--x--\n"
+    ).replace("\n", "\r\n")
+    assert through("eml", mail.encode()) == mail.encode()
+    made = through("eml", mail.encode(), str.upper).decode().split("\r\n")
+    assert [line for line in mail.split("\r\n") if line not in made] == ["Subject: Hund", "<p>Hund</p>"]
+    assert "\n" not in "".join(made)

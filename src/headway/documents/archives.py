@@ -46,7 +46,9 @@ def parse_xml(data: bytes) -> etree._Element:
 def write_xml(root: etree._Element) -> bytes:
     """The whole file, with what stands before and after the root."""
     tree = root.getroottree()
-    return etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=tree.docinfo.standalone) + b"\n"
+    standalone = b' standalone="yes"' if tree.docinfo.standalone else b""
+    content = etree.tostring(tree, xml_declaration=False, encoding="UTF-8")
+    return b'<?xml version="1.0" encoding="UTF-8"%b?>\n%b\n' % (standalone, content)
 
 
 def local_name(element: etree._Element) -> str:

@@ -73,7 +73,8 @@ def _pieces(tokens: Sequence[Token], continued: str) -> Iterator[Piece[Tag]]:
         if one.markup == "autolink":
             automatic = one.nesting > 0
             if automatic:
-                yield Mark(Tag(f"<{one.attrGet('href')}>"))
+                scheme = "" if after.content.startswith("mailto:") else "mailto:"  # that an e-mail address gets
+                yield Mark(Tag(f"<{str(one.attrGet('href')).removeprefix(scheme)}>"))
         elif automatic:
             continue
         elif one.type == "text":

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 from lxml import etree  # type: ignore[attr-defined]
@@ -313,14 +312,9 @@ def _open_paragraphs(
     paragraphs = list(paragraphs_of(roots.values()))
 
     return OpenedFile.of(
-        [(one.text.segment, partial(_rewrite, one)) for one in paragraphs],
+        [(one.text.segment, one.write) for one in paragraphs],
         lambda: rewrite_archive(data, {name: write_xml(root) for name, root in roots.items()}),
     )
-
-
-def _rewrite(paragraph: _Paragraph | MixedParagraph, translation: str) -> None:
-    if translation != paragraph.text.segment.text:
-        paragraph.write(translation)
 
 
 def _filled(roots: Iterable[etree._Element], *names: str) -> list[etree._Element]:

@@ -45,12 +45,16 @@ class OpenedFile(NamedTuple):
     """The file with a translation for each segment; all else is as it was."""
 
     @classmethod
-    def of(cls, texts: Sequence[tuple[Segment, Put]], content: Callable[[], bytes]) -> "OpenedFile":
-        """content: gives the file with the translations that were put into it."""
+    def of(
+        cls, texts: Sequence[tuple[Segment, Put]], content: Callable[[], bytes], *, fills: bool = False
+    ) -> "OpenedFile":
+        """content: gives the file with the translations that were put into it. fills: whether translations have places
+        of their own; else a text whose translation is the same stays as it is written."""
 
         def written(translations: Sequence[str]) -> bytes:
-            for (_, put), translation in zip(texts, translations, strict=True):
-                put(translation)
+            for (segment, put), translation in zip(texts, translations, strict=True):
+                if fills or translation != segment.text:
+                    put(translation)
             return content()
 
         return cls([segment for segment, _ in texts], written)
