@@ -1,12 +1,14 @@
 """Archives of XML, such as office documents and books: some of their files are replaced, all others stay."""
 
+import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
 
 from lxml import etree  # type: ignore[attr-defined]
 
 from headway.documents.kinds import MOST_BYTES
+from headway.documents.segments import OpenedFile, Put, Segment
 from headway.errors import UserError
 
 
@@ -31,6 +33,17 @@ def rewrite_archive(data: bytes, replaced: Mapping[str, bytes]) -> bytes:
             content = replaced[one.filename] if one.filename in replaced else archive.read(one)
             written.writestr(one, content, compress_type=one.compress_type)
     return made.getvalue()
+
+
+def open_archive(
+    data: bytes, parts: str, texts_of: Callable[[Sequence[etree._Element]], Iterable[tuple[Segment, Put]]]
+) -> OpenedFile:
+    """The texts of an archive of XML. parts: a regular expression for the names of the files with text."""
+    roots = {name: parse_xml(part) for name, part in read_archive(data, re.compile(parts).fullmatch).items()}
+    if not roots:
+        raise UserError("holds no text of such a document")
+    texts = list(texts_of(list(roots.values())))
+    return OpenedFile.of(texts, lambda: rewrite_archive(data, {name: write_xml(root) for name, root in roots.items()}))
 
 
 def parse_xml(data: bytes) -> etree._Element:

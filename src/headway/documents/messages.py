@@ -17,7 +17,7 @@ from lxml import etree  # type: ignore[attr-defined]
 from headway.data.memories import parse_catalogue
 from headway.documents.archives import local_name, parse_xml, write_xml
 from headway.documents.markup import escape
-from headway.documents.office import MixedParagraph
+from headway.documents.opendocument import MixedParagraph
 from headway.documents.segments import EncodedText, Languages, OpenedFile, Put, Segment, decode_text
 from headway.errors import UserError
 from headway.languages import same_language
