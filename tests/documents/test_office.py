@@ -271,6 +271,11 @@ def test_files_of_an_archive_keep_their_order_and_packing():
             archive(word___document__xml='<!DOCTYPE a [<!ENTITY e SYSTEM "/etc/passwd">]><a>&e;</a>'),
             "declares entities",
         ),
+        (
+            archive(**{"META-INF/manifest.xml": "<m:encryption-data/>"}, content__xml="\x01"),
+            "is encrypted; save it without a ",
+        ),
+        (b"\xd0\xcf\x11\xe0\0" + "EncryptedPackage".encode("utf-16-le"), "is encrypted; save it without a password"),
         (archive(bomb="0" * (201 << 20)), "has 210,763,776 bytes when unpacked, the limit is 209,715,200"),
     ],
 )

@@ -96,13 +96,19 @@ def test_words_of_a_translation_are_no_markup(words):
     assert "".join(one.content for one in blocks[1].children) == words
 
 
-def test_markdown_takes_linear_time():
-    def seconds(count):
-        data, start = b"[^a" * count, time.process_time()
+@pytest.mark.parametrize("unit", ["[^a", "![", "*a_ ", "`b``", "> a\n>> b\n", "|x", "<a:", "[a]: b\n"])
+def test_markdown_takes_linear_time(unit):
+    def seconds(size):
+        data, start = unit.encode() * (size // len(unit)), time.process_time()
         texts_of("md", data)
         return time.process_time() - start
 
-    assert seconds(32_000) < 7 * max(seconds(8_000) for _ in range(2))
+    assert seconds(40_000) < 7 * max(*(seconds(10_000) for _ in range(2)), 0.02)
+
+
+def test_markdown_of_more_than_four_megabytes_is_refused():
+    with pytest.raises(UserError, match=r"^file: has 4,194,305 bytes, the limit of Markdown is 4,194,304; divide it$"):
+        texts_of("md", b"#" * (2**22 + 1))
 
 
 def test_books():

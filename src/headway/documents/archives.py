@@ -11,18 +11,29 @@ from headway.documents.kinds import MOST_BYTES
 from headway.documents.segments import OpenedFile, Put, Segment
 from headway.errors import UserError
 
+_ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
+"""A part of what Office makes of a document with a password, which is no archive."""
+_MANIFEST = "META-INF/manifest.xml"
+"""In OpenDocument it says how the other files are encrypted."""
+
 
 def read_archive(data: bytes, is_wanted: Callable[[str], object]) -> dict[str, bytes]:
     """The wanted files by their names; all are read once. Raises UserError for an archive that is encrypted or would
     become too large, BadZipFile for one with damage."""
+    encrypted = UserError("is encrypted; save it without a password")
+    if data[:2] != b"PK" and _ENCRYPTED_PACKAGE in data:
+        raise encrypted
     with zipfile.ZipFile(BytesIO(data)) as archive:
         entries = archive.infolist()
         if any(one.flag_bits & 1 for one in entries):
-            raise UserError("is encrypted; save it without a password")
+            raise encrypted
         if (size := sum(one.file_size for one in entries)) > MOST_BYTES:
             raise UserError(f"has {size:,} bytes when unpacked, the limit is {MOST_BYTES:,}")
         read = ((one.filename, archive.read(one)) for one in entries)
-        return {name: content for name, content in read if is_wanted(name)}
+        found = {name: content for name, content in read if is_wanted(name) or name == _MANIFEST}
+    if b"encryption-data" in found.pop(_MANIFEST, b""):
+        raise encrypted
+    return found
 
 
 def rewrite_archive(data: bytes, replaced: Mapping[str, bytes]) -> bytes:
