@@ -249,8 +249,8 @@ def test_all_but_the_texts_of_properties_stays_as_it_is_written():
     assert made[3:7] == ['a.b = EIN "HUND" LÄUFT\\nWEITER', "  c\\ d\\=:\\ ENDE!", "leer=", ""]
     latin = "# ü\na=Ein\nb=Grün\n".encode("latin-1")
     assert through("properties", latin, lambda text: text.replace("Ein", "Aß")) == latin.replace(b"Ein", b"A\\u00df")
-    with pytest.raises(UserError, match=r"^file: has \\u12x, which is no escape$"):
-        texts_of("properties", b"a=\\u12x")
+    with pytest.raises(UserError, match=r"^file: '12.*u12x': an escape .u has four digits$"):
+        texts_of("properties", b"a=12\\u12x")
 
 
 def test_apostrophes_of_patterns_are_doubled_as_in_the_file():

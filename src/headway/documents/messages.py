@@ -36,7 +36,8 @@ _PROPERTY = re.compile(
     re.MULTILINE,
 )
 """A name of .properties with what separates it from its text, and the text."""
-_ESCAPES = re.compile(r"((?:\\u[\dA-Fa-f]{4})+)|\\(\r?\n[ \t\f]*+|[\s\S])")
+_ESCAPES = re.compile(r'(\\[untrf\\])|\\(?:\r?\n[ \t\f]*+)?|"')
+"""Escapes of .properties, those that JSON has too first, and what JSON would escape."""
 _PATTERN, _APOSTROPHE = re.compile(r"\{\d"), re.compile(r"(?<!['{}])'(?!['{}])")
 """A placeholder of Java's MessageFormat, in whose texts an apostrophe is doubled, and one that isn't."""
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*+"(?:\s*+:)?)')
@@ -123,7 +124,11 @@ def open_properties(data: bytes, _: Languages) -> OpenedFile:
     is_doubled = not any(_PATTERN.search(value) and _APOSTROPHE.search(value) for value in parts[2::3])
 
     def read(value: str) -> str:
-        text = _ESCAPES.sub(_unescaped, value)
+        as_json = _ESCAPES.sub(lambda some: some[1] or '\\"' * (some[0] == '"'), value)
+        try:
+            text = str(json.loads(f'"{as_json}"', strict=False))
+        except ValueError:
+            raise UserError(f"{value[:60]!r}: an escape \\u has four digits") from None
         return text.replace("''", "'") if is_doubled and _PATTERN.search(text) else text
 
     def written(said: str) -> str:
@@ -132,16 +137,6 @@ def open_properties(data: bytes, _: Languages) -> OpenedFile:
         return f"\\{text}" if text[:1] == " " else text
 
     return _of_parts(parts, range(2, len(parts), 3), read, written, found.encoded)
-
-
-def _unescaped(escapes: re.Match[str]) -> str:
-    """The characters that escapes of .properties stand for."""
-    if escapes[1]:
-        return str(json.loads(f'"{escapes[1]}"'))
-    char = escapes[2]
-    if char == "u":
-        raise UserError(f"has {escapes.string[escapes.start() :][:5]}, which is no escape")
-    return {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}.get(char, "" if char[0] in "\r\n" else char)
 
 
 def open_json(data: bytes, _: Languages) -> OpenedFile:
