@@ -23,8 +23,8 @@ _STAYS = etree.XPath(
     " | ancestor::*[local-name()='deletion']"
     " | parent::*[local-name()='g']/parent::*[local-name()='table-cell']"
 )
-"""What a paragraph shows that isn't its own: the number, the date or the formula of a cell; what was deleted around it;
-the cell of a chart, for which it names a range of cells."""
+"""Places of paragraphs that aren't translated: a cell of which they show the number, the date or the formula; deleted
+text; a cell of a chart, for which they name a range of cells."""
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _PARAGRAPHS = (
     *("{*}p", "{*}h", "{*}index-title-template", "{*}header-decl", "{*}footer-decl"),
