@@ -350,7 +350,7 @@ def test_texts_in_place_of_pictures_and_word_art():
     word_art = '<w:r><w:pict><v:shape><v:textpath string="ENTWURF"/></v:shape></w:pict></w:r>'
     header = f"<w:hdr {names}><w:p>{picture}{word_art}</w:p></w:hdr>"
     data = archive(word___header1__xml=header)
-    assert texts_of("docx", data) == ["<x0/><x1/>", "Ein Hund", "ENTWURF"]
+    assert texts_of("docx", data) == ["Ein Hund", "ENTWURF"]
     made = part(through("docx", data, str.lower), "word/header1.xml")
     assert made.endswith(header.replace("Ein Hund", "ein hund").replace("ENTWURF", "entwurf") + "\n")
 

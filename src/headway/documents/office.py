@@ -27,11 +27,11 @@ _WORDS = {"t": "", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
 _JOINTS = " \t\n\u00a0-\u2013\u2014,.:;!?/()[]'\"\u2018\u2019\u201c\u201d\u201e\u2026"
 """Characters whose formatting is given up where no word has it: the model gets them with the words around."""
 _UNDERLINE = re.compile(rb":u |'u'")
-_IS_PROMPT = etree.XPath(
-    "ancestor::*[local-name()='sp'][*/*/*[local-name()='ph']]"
-    "[ancestor::*[local-name()='sldMaster' or local-name()='sldLayout']]"
+_PROMPTS = etree.XPath(
+    "/*[local-name()='sldMaster' or local-name()='sldLayout']"
+    "//*[local-name()='sp'][*/*/*[local-name()='ph']]//*[local-name()='p']"
 )
-"""The placeholder of a master or a layout, whose text no slide shows."""
+"""Texts in the placeholders of a master or a layout, which no slide shows."""
 _OF_CHARTS = etree.XPath(
     "//*[local-name()='chartSpace']//*[local-name()='v'][not(ancestor::*[starts-with(local-name(),'num')])]"
     " | //*[local-name()='strDim']//*[local-name()='pt']"
@@ -236,9 +236,10 @@ def _texts(roots: Sequence[etree._Element]) -> Iterator[tuple[Segment, Put]]:
     place of pictures, and the headers of sheets. Headings of tables stay, because formulas refer to them."""
     headings = {one.get("name") for root in roots for one in root.iter("{*}tableColumn")}
     for root in roots:
-        paragraphs = (one for one in root.iter("{*}p", "{*}si", "{*}is", "{*}text") if not _IS_PROMPT(one))
-        for one in (*paragraphs, *_OF_CHARTS(root)):
-            if "".join(one.itertext()) not in headings:
+        prompts = frozenset(_PROMPTS(root))
+        for one in (*root.iter("{*}p", "{*}si", "{*}is", "{*}text"), *_OF_CHARTS(root)):
+            text = "".join(one.itertext())
+            if text and text not in headings and one not in prompts:
                 found = _Paragraph(one) if len(one) else MixedParagraph(one)
                 yield found.text.segment, found.write
         for one in root.iter("{*}docPr", "{*}cNvPr", "{*}textpath"):
