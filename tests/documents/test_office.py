@@ -11,9 +11,10 @@ from openpyxl.comments import Comment
 from openpyxl.worksheet.table import Table
 
 from headway.documents.archives import rewrite_archive
+from headway.documents.kinds import open_file
 from headway.documents.parsing import parse_document
 from headway.errors import UserError
-from tests.documents.changing import texts_of, through
+from tests.documents.changing import LANGUAGES, texts_of, through
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -345,7 +346,8 @@ def test_smart_art_and_charts(kind, folder):
 def test_texts_in_place_of_pictures_and_word_art():
     names = f'xmlns:w="{W}" xmlns:wp="wp" xmlns:v="v"'
     picture = (
-        '<w:r><w:drawing><wp:inline><wp:docPr id="1" name="Grafik 1" descr="Ein Hund"/></wp:inline></w:drawing></w:r>'
+        '<w:r><w:drawing><wp:inline><wp:docPr id="1" name="Grafik 1" descr="Ein Hund"/><pic:cNvPr xmlns:pic="pic" id="2" '
+        r'name="" descr="C:\a b\c.PNG"/></wp:inline></w:drawing></w:r>'
     )
     word_art = '<w:r><w:pict><v:shape><v:textpath string="ENTWURF"/></v:shape></w:pict></w:r>'
     header = f"<w:hdr {names}><w:p>{picture}{word_art}</w:p></w:hdr>"
@@ -422,3 +424,30 @@ def test_charts_and_pictures_of_open_documents():
     made = through("odt", data, str.upper)
     assert "<svg:title>BILD</svg:title><svg:desc>EIN HUND</svg:desc>" in part(made, "content.xml")
     assert cell.replace("Reihe", "REIHE") in part(made, "Object 1/content.xml")
+
+
+def test_bookmarks_stay_around_the_words_that_fields_show():
+    def marked(number, name, words):
+        return f'<w:bookmarkStart w:id="{number}" w:name="{name}"/>{words}<w:bookmarkEnd w:id="{number}"/>'
+
+    label = run("Abbildung ") + field("SEQ Abbildung", run("1"))
+    caption = marked(1, "_Ref1", label) + run(": Ein Hund")
+    assert texts_of("docx", docx(caption)) == ["<x0>Abbildung <x1/></x0>: Ein Hund"]
+    made = part(through("docx", docx(caption), str.upper), "word/document.xml")
+    assert caption.replace("Abbildung ", "ABBILDUNG ", 1).replace("Ein Hund", "EIN HUND") in made
+    for name in ("_GoBack", "_Hlk1", "OLE_LINK1"):
+        assert texts_of("docx", docx(marked(1, name, run("Ein")) + run(" Hund"))) == ["Ein Hund"]
+    assert texts_of("docx", docx(marked(1, "_Ref1", run("Ein Hund")))) == ["Ein Hund"]
+    overlapping = (
+        '<w:bookmarkStart w:id="1" w:name="a"/>' + run("Ein ") + '<w:bookmarkStart w:id="2" w:name="b"/>' + run("Hund ")
+    )
+    overlapping += '<w:bookmarkEnd w:id="1"/>' + run("läuft") + '<w:bookmarkEnd w:id="2"/>'
+    data = docx(overlapping)
+    for order in ("<x0>A<x1>B</x0>C</x1>", "</x1>A</x0>B<x0><x1>C"):
+        made = part(open_file("docx", data, LANGUAGES, "file").written([order]), "word/document.xml")
+        assert made.count("bookmarkStart") == made.count("bookmarkEnd") == 2
+
+
+def test_a_cell_may_become_empty():
+    data = archive(xl___sharedStrings__xml="<sst><si><t>Ein Hund</t></si><si><r><t>Zwei</t></r></si></sst>")
+    assert texts_of("xlsx", through("xlsx", data, lambda _: "")) == []

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from functools import partial
+from itertools import accumulate
 from typing import TypeAlias
 
 from lxml import etree  # type: ignore[attr-defined]
@@ -22,6 +23,8 @@ _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _STARTS = frozenset({"pPr", "bookmarkStart", "commentRangeStart", "permStart"})
 _ENDS = frozenset({"endParaRPr", "rPh", "phoneticPr", "bookmarkEnd", "commentRangeEnd", "permEnd"})
 """Elements that stay at the beginning and at the end of a paragraph."""
+_UNASKED = re.compile("_(?!Ref)|OLE_LINK")
+"""Names of bookmarks that no user has set, except those of cross-references."""
 _WORDS = {"t": "", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
 """Elements of a run that are words or characters of these."""
 _JOINTS = " \t\n\u00a0-\u2013\u2014,.:;!?/()[]'\"\u2018\u2019\u201c\u201d\u201e\u2026"
@@ -42,6 +45,8 @@ _LONGEST_HEADER = 255
 """Characters of a header; Excel reads no file with a longer one."""
 _SHOWN = ("descr", "title", "string")
 """Attributes with a text in place of a picture, and with that of WordArt."""
+_TEXT = re.compile(r"(?!.*\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg)$).", re.IGNORECASE | re.DOTALL)
+"""Text in place of a picture, but not the name of its file."""
 
 
 _Found: TypeAlias = tuple[etree._Element | None, Piece[Thing]]
@@ -71,7 +76,8 @@ class _Paragraph:
             elif piece.place == "break" and not piece.thing.elements:
                 self._add_words("\n", opened[-1], properties[-1])
             elif piece.place == "end":
-                (properties if piece.thing.is_run else opened).pop()
+                stack = properties if piece.thing.is_run else opened
+                del stack[max(1, len(stack) - 1) :]  # bookmarks may overlap others, and end first
                 opened[-1].extend(piece.thing.ends)
             elif piece.place == "begin" and piece.thing.is_run:
                 properties.append(piece.thing.properties)
@@ -85,8 +91,9 @@ class _Paragraph:
             else:
                 opened[-1].extend(piece.thing.elements)
         words = list(made)
-        if local_name(self._element) in ("si", "is") and len(words) == len(words[0]) == 1:  # a cell without formatting
+        if local_name(self._element) in ("si", "is") and [len(one) for one in words] == [1]:  # without formatting
             words = list(words[0])
+        children = [one for one in children if one.getparent() is self._element]  # the others are among the words
         starts = [one for one in children if local_name(one) in _STARTS]
         self._element[:] = [*starts, *words, *(one for one in children if local_name(one) in _ENDS)]
 
@@ -116,9 +123,11 @@ class _Paragraph:
 
 def _pieces_of_runs(parent: etree._Element, *, is_whole: bool = True) -> Iterator[_Found]:
     """is_whole: whether the parent is the paragraph, which keeps what stays at its ends."""
-    for child in _with_whole_fields(list(parent)):
-        if isinstance(child, Mark):
-            yield None, child
+    children = list(_with_whole_fields(list(parent)))
+    bookmarks = _bookmarks(children) if is_whole else {}
+    for child in children:
+        if isinstance(child, Mark) or child in bookmarks:
+            yield None, child if isinstance(child, Mark) else bookmarks[child]
             continue
         name = local_name(child)
         if name in LEFT_OUT or (is_whole and name in _STARTS | _ENDS):
@@ -140,6 +149,26 @@ def _pieces_of_runs(parent: etree._Element, *, is_whole: bool = True) -> Iterato
             yield None, Mark(thing, "end")
         else:
             yield None, alone(Thing([child]))
+
+
+def _bookmarks(children: Sequence[etree._Element | Mark[Thing]]) -> dict[etree._Element, Mark[Thing]]:
+    """Both ends of the bookmarks around some of the words, such as the number of a caption, which fields elsewhere
+    show. All others stay at the ends of the paragraph, as do those that Word sets unasked."""
+    said = [0, *accumulate(isinstance(one, Mark) or any(map(str.strip, one.itertext())) for one in children)]
+    places: dict[str, int] = {}
+    found: dict[etree._Element, Mark[Thing]] = {}
+    for place, child in enumerate(children):
+        if isinstance(child, Mark) or local_name(child) not in ("bookmarkStart", "bookmarkEnd"):
+            continue
+        number, name = (child.get(f"{{{etree.QName(child).namespace}}}{one}", "") for one in ("id", "name"))
+        if local_name(child) == "bookmarkStart" and not _UNASKED.match(name):
+            places[number] = place
+        elif local_name(child) == "bookmarkEnd" and number in places:
+            start = places.pop(number)
+            if 0 < said[place] - said[start] < said[-1]:
+                thing = Thing([children[start]], ends=[child])
+                found |= {children[start]: Mark(thing, "begin"), child: Mark(thing, "end")}
+    return found
 
 
 def _lines(text: str, properties: etree._Element | None = None) -> Iterator[_Found]:
@@ -243,7 +272,8 @@ def _texts(roots: Sequence[etree._Element]) -> Iterator[tuple[Segment, Put]]:
                 found = _Paragraph(one) if len(one) else MixedParagraph(one)
                 yield found.text.segment, found.write
         for one in root.iter("{*}docPr", "{*}cNvPr", "{*}textpath"):
-            yield from ((Segment(one.get(name, "")), partial(one.set, name)) for name in _SHOWN if one.get(name))
+            shown_texts = ((name, one.get(name, "")) for name in _SHOWN)
+            yield from ((Segment(text), partial(one.set, name)) for name, text in shown_texts if _TEXT.match(text))
         yield from map(_header, _OF_HEADERS(root))
 
 
