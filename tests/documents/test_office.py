@@ -346,8 +346,8 @@ def test_smart_art_and_charts(kind, folder):
 def test_texts_in_place_of_pictures_and_word_art():
     names = f'xmlns:w="{W}" xmlns:wp="wp" xmlns:v="v"'
     picture = (
-        '<w:r><w:drawing><wp:inline><wp:docPr id="1" name="Grafik 1" descr="Ein Hund"/><pic:cNvPr xmlns:pic="pic" id="2" '
-        r'name="" descr="C:\a b\c.PNG"/></wp:inline></w:drawing></w:r>'
+        '<w:r><w:drawing><wp:inline><wp:docPr id="1" name="Grafik 1" descr="Ein Hund"/><pic:cNvPr xmlns:pic="pic" '
+        r'id="2" name="" descr="C:\a b\c.PNG"/></wp:inline></w:drawing></w:r>'
     )
     word_art = '<w:r><w:pict><v:shape><v:textpath string="ENTWURF"/></v:shape></w:pict></w:r>'
     header = f"<w:hdr {names}><w:p>{picture}{word_art}</w:p></w:hdr>"
