@@ -18,7 +18,7 @@ from headway.data.memories import parse_catalogue
 from headway.documents.archives import local_name, parse_xml, write_xml
 from headway.documents.markup import escape
 from headway.documents.opendocument import MixedParagraph
-from headway.documents.segments import EncodedText, Languages, OpenedFile, Put, Segment, decode_text
+from headway.documents.segments import Languages, OpenedFile, Put, Segment, decode_text
 from headway.errors import UserError
 from headway.languages import same_language
 from headway.text.protected import has_words, split_protected
@@ -113,10 +113,7 @@ def _entry(unit: Any, plurals: int) -> list[tuple[Segment, Put]]:
 
 def open_properties(data: bytes, _: Languages) -> OpenedFile:
     """Java's .properties: in UTF-8 if it has characters of its own in it, else with escapes such as `\\u00fc`."""
-    try:
-        found = decode_text(data)
-    except UserError:
-        found = EncodedText(data.decode("latin-1"), "latin-1")
+    found = decode_text(data, "latin-1")
     parts = _PROPERTY.split(found.text)  # what stands between messages, a name, its text, and so on
     if len(parts) == 1 and data.strip():
         raise UserError("holds no messages")

@@ -72,11 +72,13 @@ class EncodedText(NamedTuple):
         return self.mark + text.encode(self.encoding, errors)
 
 
-def decode_text(data: bytes) -> EncodedText:
-    """The text of a file in UTF-8, or in UTF-16 with a byte order mark. Raises UserError."""
+def decode_text(data: bytes, other: str = "") -> EncodedText:
+    """The text of a file in UTF-8, in UTF-16 with a byte order mark, or else in the other encoding; raises UserError."""
     mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", "utf-8"))
     try:
         return EncodedText(data[len(mark) :].decode(encoding), encoding, mark)
     except UnicodeDecodeError as error:
+        if other:
+            return EncodedText(data.decode(other), other)
         line = 1 + data.count(b"\n", 0, len(mark) + error.start)
         raise UserError(f"line {line} is not {encoding.upper()}; convert the file to UTF-8") from None
