@@ -73,7 +73,7 @@ class EncodedText(NamedTuple):
 
 
 def decode_text(data: bytes, other: str = "") -> EncodedText:
-    """The text of a file in UTF-8, in UTF-16 with a byte order mark, or else in the other encoding; raises UserError."""
+    """The text of a file in UTF-8, in UTF-16 with a byte order mark, else in the other encoding. Raises UserError."""
     mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", "utf-8"))
     try:
         return EncodedText(data[len(mark) :].decode(encoding), encoding, mark)
