@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import headway.documents
 from headway.documents.parsing import NBest, PendingDocuments, parse_document
+from headway.documents.translator import translate_file
 from headway.errors import UserError
 from headway.model import Transformer
 from headway.serving.app import make_app
@@ -223,3 +224,34 @@ def test_a_translator_needs_none_of_them():
         "sys.exit(any(name.split('.')[0] in ('sentencex', 'regex') for name in sys.modules))"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+NUMBERED = "<table><tr><td>1</td><td>3.5 %</td><td>2026-11-28</td><td>the cat 3</td><td>a@b.org</td></tr></table>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "texts"),
+    [
+        ("html", NUMBERED, ["the cat 3"]),
+        (
+            "srt",
+            "1\n00:00:01,000 --> 00:00:02,500\n<i>12</i>\n\n2\n00:00:03,000 --> 00:00:04,500\nthe cat\n",
+            ["the cat"],
+        ),
+        ("json", '{"a": "1", "b": "%s: {x} https://a.b/c", "c": "—", "d": "the cat\\n\\n17."}', ["the cat"]),
+        ("md", "# 1\n\n| 1 | the cat |\n|---|---|\n| [2](http://a.b) | `x` |\n", ["the cat"]),
+    ],
+)
+def test_only_what_has_letters_is_asked_of_a_file(door, kind, data, texts, monkeypatch):
+    asked = []
+
+    def translate(some, **_):
+        asked.extend(some)
+        return [replace(door_translate([one])[0], text=one) for one in some]
+
+    door_translate = door.translate
+    monkeypatch.setattr(door, "translate", translate)
+    assert translate_file(door, kind, data.encode(), name="file").data.decode() == data
+    assert asked == texts
+    assert door.translate_document("1").text == "1"
+    assert asked == [*texts, "1"], "a text may be a number"

@@ -44,6 +44,11 @@ def test_words_of_subtitles_change_and_nothing_else():
     ).replace("Eins <00:01.500>zwei", "EINS <00:01.500>ZWEI")
 
 
+def test_a_film_without_speech_stays_as_it_is():
+    assert through("vtt", b"WEBVTT\n\nNOTE Ein Hund\n") == b"WEBVTT\n\nNOTE Ein Hund\n"
+    assert through("srt", b"") == b""
+
+
 def test_long_lines_are_broken_in_the_middle():
     data = b"1\n00:00:01,000 --> 00:00:02,500\nEin Hund.\n"
     made = through("srt", data, lambda _: "wort " * 15).decode().splitlines()

@@ -10,6 +10,7 @@ from babel.messages.pofile import read_po
 from headway.documents.kinds import kind_of, open_file
 from headway.documents.messages import Accelerated
 from headway.documents.segments import Languages
+from headway.errors import UserError
 from tests.documents.changing import texts_of, through
 
 PO = """\
@@ -210,3 +211,53 @@ def test_units_and_groups_that_are_not_translated():
     unit = "<trans-unit><source>Ein Hund</source></trans-unit>"
     old = f'<xliff version="1.2"><file><group translate="no">{unit}</group>{unit}</file></xliff>'
     assert texts_of("xliff", old.encode()) == ["Ein Hund"]
+
+
+def test_quotes_around_a_text_of_android_stay_marks_of_white_space():
+    data = r"""<resources><string name='a'>"Ein \"Hund\"  läuft "</string><string name='b'>da\?</string></resources>"""
+    assert texts_of("android", data.encode()) == ['Ein "Hund"  läuft ', "da?"]
+    made = through("android", data.encode(), lambda text: text.replace("läuft", "d'or")).decode()
+    assert r"""<string name="a">"Ein \"Hund\"  d\'or "</string>""" in made
+    assert r"""<string name="b">da\?</string>""" in made
+
+
+def test_the_declaration_of_xml_stays():
+    for kind, root in (("android", "<resources/>"), ("ts", '<TS language="en"/>')):
+        for standalone in ("", ' standalone="yes"'):
+            data = f'<?xml version="1.0" encoding="UTF-8"{standalone}?>\n{root}\n'
+            assert through(kind, data.encode()).decode() == data
+
+
+PROPERTIES = """\
+# Kommentar = eins \\
+! noch einer
+
+a.b = Ein "Hund" \\
+    läuft\\n\\
+    weiter
+  c\\ d\\=:\\ Ende\\u0021
+leer=
+
+zahl {0}
+"""
+
+
+def test_all_but_the_texts_of_properties_stays_as_it_is_written():
+    assert through("properties", PROPERTIES.encode()).decode() == PROPERTIES
+    assert texts_of("properties", PROPERTIES.encode()) == ['Ein "Hund" läuft\nweiter', " Ende!", "", "{0}"]
+    made = through("properties", PROPERTIES.encode(), str.upper).decode().split("\n")
+    assert made[3:7] == ['a.b = EIN "HUND" LÄUFT\\nWEITER', "  c\\ d\\=:\\ ENDE!", "leer=", ""]
+    latin = "# ü\na=Ein\nb=Grün\n".encode("latin-1")
+    assert through("properties", latin, lambda text: text.replace("Ein", "Aß")) == latin.replace(b"Ein", b"A\\u00df")
+    with pytest.raises(UserError, match=r"^file: '12.*u12x': an escape .u has four digits$"):
+        texts_of("properties", b"a=12\\u12x")
+
+
+def test_apostrophes_of_patterns_are_doubled_as_in_the_file():
+    data = b"a=Es geht''s {0}\nb=Ein '{' {1} Hund\nc=Geht's\n"
+    assert texts_of("properties", data) == ["Es geht's {0}", "Ein '{' {1} Hund", "Geht's"]
+    made = through("properties", data, lambda text: text.replace("Es", "L'as").replace("Hund", "d'or"))
+    assert made == b"a=L''as geht''s {0}\nb=Ein '{' {1} d''or\nc=Geht's\n"
+    other = b"a=Geht's {0}\nb=Hund {0}\n"
+    made = through("properties", other, lambda text: text.replace("Hund", "d'or"))
+    assert made == b"a=Geht's {0}\nb=d'or {0}\n"

@@ -1,5 +1,6 @@
 """Office documents, read back by other readers."""
 
+import re
 import zipfile
 from io import BytesIO
 from xml.etree import ElementTree
@@ -10,9 +11,10 @@ from openpyxl.comments import Comment
 from openpyxl.worksheet.table import Table
 
 from headway.documents.archives import rewrite_archive
+from headway.documents.kinds import open_file
 from headway.documents.parsing import parse_document
 from headway.errors import UserError
-from tests.documents.changing import texts_of, through
+from tests.documents.changing import LANGUAGES, texts_of, through
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -270,6 +272,11 @@ def test_files_of_an_archive_keep_their_order_and_packing():
             archive(word___document__xml='<!DOCTYPE a [<!ENTITY e SYSTEM "/etc/passwd">]><a>&e;</a>'),
             "declares entities",
         ),
+        (
+            archive(**{"META-INF/manifest.xml": "<m:encryption-data/>"}, content__xml="\x01"),
+            "is encrypted; save it without a ",
+        ),
+        (b"\xd0\xcf\x11\xe0\0" + "EncryptedPackage".encode("utf-16-le"), "is encrypted; save it without a password"),
         (archive(bomb="0" * (201 << 20)), "has 210,763,776 bytes when unpacked, the limit is 209,715,200"),
     ],
 )
@@ -278,3 +285,169 @@ def test_hostile_files_are_one_line(data, message):
         texts_of("docx", data)
     assert str(caught.value).startswith(f"file: {message}")
     assert "\n" not in str(caught.value)
+
+
+def test_formatting_of_a_colon_alone_is_given_up_but_no_line_to_fill_in():
+    cut = run("Stufe 1", "<w:b/>") + run(": ", "<w:i/>") + run("Kennwort und mehr")
+    assert texts_of("docx", docx(cut)) == ["<x0>Stufe 1: </x0>Kennwort und mehr"]
+    cut = run("Hier sind ") + run("Hund", "<w:b/>") + run(", ") + run("Kuh", "<w:b/>")
+    assert texts_of("docx", docx(cut)) == ["Hier sind <x0>Hund</x0>, <x1>Kuh</x1>"]
+    line = run("      ", '<w:u w:val="single"/>')
+    assert texts_of("docx", docx(run("Name: ") + line + run("Datum"))) == ["Name: <x0>      </x0>Datum"]
+
+
+DGM, DSP = (
+    f"http://schemas.{name}/diagram"
+    for name in ("openxmlformats.org/drawingml/2006", "microsoft.com/office/drawing/2008")
+)
+C = "http://schemas.openxmlformats.org/drawingml/2006/chart"
+PARAGRAPH = '<a:p><a:r><a:rPr lang="de-DE"/><a:t>{}</a:t></a:r></a:p>'
+SMART_ART = {
+    "diagrams/data1.xml": (
+        f'<dgm:dataModel xmlns:dgm="{DGM}" xmlns:a="{A}"><dgm:ptLst><dgm:pt modelId="{{1}}" type="doc"><dgm:prSet/>'
+        f'</dgm:pt><dgm:pt modelId="{{2}}"><dgm:prSet phldrT="[Text]"/><dgm:spPr/><dgm:t><a:bodyPr/><a:lstStyle/>'
+        f"{PARAGRAPH.format('Ein Hund')}</dgm:t></dgm:pt></dgm:ptLst></dgm:dataModel>"
+    ),
+    "diagrams/drawing1.xml": (
+        f'<dsp:drawing xmlns:dsp="{DSP}" xmlns:a="{A}"><dsp:spTree><dsp:sp modelId="{{3}}"><dsp:txBody><a:bodyPr/>'
+        f"{PARAGRAPH.format('Ein Hund')}</dsp:txBody></dsp:sp></dsp:spTree></dsp:drawing>"
+    ),
+    "diagrams/layout1.xml": f'<dgm:layoutDef xmlns:dgm="{DGM}"><dgm:title val="Liste"/></dgm:layoutDef>',
+}
+CACHE = "<c:{0}><c:f>Tabelle1!$A$2</c:f><c:{1}><c:ptCount val='1'/><c:pt idx='0'><c:v>{2}</c:v></c:pt></c:{1}></c:{0}>"
+CHART = {
+    "charts/chart1.xml": (
+        f'<c:chartSpace xmlns:c="{C}" xmlns:a="{A}"><c:chart><c:title><c:tx><c:rich>{PARAGRAPH.format("Ein Titel")}'
+        f"</c:rich></c:tx></c:title><c:ser><c:tx>{CACHE.format('strRef', 'strCache', 'Eine Reihe')}</c:tx>"
+        f"<c:cat>{CACHE.format('strRef', 'strCache', 'Eine Art')}</c:cat>"
+        f"<c:val>{CACHE.format('numRef', 'numCache', '4.3')}</c:val></c:ser>"
+        "<c:ser><c:tx><c:v>Ein Name</c:v></c:tx></c:ser></c:chart></c:chartSpace>"
+    ),
+    "charts/chartEx1.xml": (
+        "<cx:chartSpace xmlns:cx='cx'><cx:chartData><cx:data id='0'><cx:strDim type='cat'><cx:f>Tabelle1!$A$2</cx:f>"
+        "<cx:lvl ptCount='1'><cx:pt idx='0'>Ein Ast</cx:pt></cx:lvl></cx:strDim><cx:numDim type='size'>"
+        "<cx:lvl ptCount='1'><cx:pt idx='0'>7</cx:pt></cx:lvl></cx:numDim></cx:data></cx:chartData></cx:chartSpace>"
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "folder"), [("docx", "word"), ("pptx", "ppt"), ("xlsx", "xl")])
+def test_smart_art_and_charts(kind, folder):
+    parts = {f"{folder}/{name}": content for name, content in (SMART_ART | CHART).items()}
+    data = archive(**parts)
+    texts = ["Ein Hund", "Ein Hund", "Ein Titel", "Eine Reihe", "Eine Art", "Ein Name", "Ein Ast"]
+    assert texts_of(kind, data) == texts
+    made = through(kind, data, str.upper)
+    for name, content in parts.items():
+        wanted = re.sub("(?<=>)(Ein[^<]*)", lambda text: text[0].upper(), content)
+        assert ElementTree.canonicalize(part(made, name)) == ElementTree.canonicalize(wanted)
+
+
+def test_texts_in_place_of_pictures_and_word_art():
+    names = f'xmlns:w="{W}" xmlns:wp="wp" xmlns:v="v"'
+    picture = (
+        '<w:r><w:drawing><wp:inline><wp:docPr id="1" name="Grafik 1" descr="Ein Hund"/><pic:cNvPr xmlns:pic="pic" '
+        r'id="2" name="" descr="C:\a b\c.PNG"/></wp:inline></w:drawing></w:r>'
+    )
+    word_art = '<w:r><w:pict><v:shape><v:textpath string="ENTWURF"/></v:shape></w:pict></w:r>'
+    header = f"<w:hdr {names}><w:p>{picture}{word_art}</w:p></w:hdr>"
+    data = archive(word___header1__xml=header)
+    assert texts_of("docx", data) == ["Ein Hund", "ENTWURF"]
+    made = part(through("docx", data, str.lower), "word/header1.xml")
+    assert made.endswith(header.replace("Ein Hund", "ein hund").replace("ENTWURF", "entwurf") + "\n")
+
+
+def test_masters_show_what_is_no_placeholder():
+    shape = "<p:sp><p:nvSpPr><p:cNvPr id='1' name='x'/><p:nvPr>{}</p:nvPr></p:nvSpPr><p:txBody>{}</p:txBody></p:sp>"
+    shapes = shape.format("<p:ph type='title'/>", PARAGRAPH.format("Titel bearbeiten"))
+    shapes += shape.format("", PARAGRAPH.format("Streng vertraulich"))
+    names = f'xmlns:p="p" xmlns:a="{A}"'
+    for name, root, texts in (
+        ("slideMasters/slideMaster1", "sldMaster", ["Streng vertraulich"]),
+        ("slideLayouts/slideLayout1", "sldLayout", ["Streng vertraulich"]),
+        ("slides/slide1", "sld", ["Titel bearbeiten", "Streng vertraulich"]),
+    ):
+        assert texts_of("pptx", archive(**{f"ppt/{name}.xml": f"<p:{root} {names}>{shapes}</p:{root}>"})) == texts
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "content"),
+    [
+        ("pptx", "ppt/comments/comment1.xml", "<p:cm xmlns:p='p'><p:pos x='1'/><p:text>Ein Hund</p:text></p:cm>"),
+        (
+            "pptx",
+            "ppt/comments/modernComment_100_0.xml",
+            f"<m:cm xmlns:m='m' xmlns:a='{A}'><m:txBody>{PARAGRAPH.format('Ein Hund')}</m:txBody></m:cm>",
+        ),
+        (
+            "xlsx",
+            "xl/threadedComments/threadedComment1.xml",
+            "<ThreadedComments><threadedComment ref='A1'><text>Ein Hund</text></threadedComment></ThreadedComments>",
+        ),
+    ],
+)
+def test_comments(kind, name, content):
+    data = archive(**{name: content})
+    assert texts_of(kind, data) == ["Ein Hund"]
+    assert ">EIN HUND<" in part(through(kind, data, str.upper), name)
+
+
+def test_headers_of_sheets_keep_their_codes():
+    header = (
+        '&amp;L&amp;"Arial,Fett"&amp;12Ein Hund &amp;&amp; mehr&amp;CSeite &amp;P von &amp;N&amp;R&amp;K00-024&amp;D'
+    )
+    data = archive(xl___worksheets___sheet1__xml=f"<w><headerFooter><oddHeader>{header}</oddHeader></headerFooter></w>")
+    assert texts_of("xlsx", data) == [
+        "<br x0/><x1/><x2/>Ein Hund &amp; mehr<br x3/>Seite <x4/> von <x5/><br x6/><x7/><x8/>"
+    ]
+    made = part(through("xlsx", data, str.upper), "xl/worksheets/sheet1.xml")
+    wanted = (
+        header.replace("Ein Hund", "EIN HUND").replace("mehr", "MEHR").replace("Seite", "SEITE").replace("von", "VON")
+    )
+    assert wanted in made
+    assert header in part(through("xlsx", data, lambda text: text * 99), "xl/worksheets/sheet1.xml")
+
+
+def test_charts_and_pictures_of_open_documents():
+    svg = "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"
+    names = f'xmlns:office="{OFFICE}" xmlns:text="{TEXT}" xmlns:svg="{svg}" xmlns:draw="draw" xmlns:table="table"'
+    picture = (
+        "<draw:frame draw:name='x'><draw:image/><svg:title>Bild</svg:title><svg:desc>Ein Hund</svg:desc></draw:frame>"
+    )
+    deleted = "<text:tracked-changes><text:deletion><text:p>Gelöscht</text:p></text:deletion></text:tracked-changes>"
+    cell = "<table:table-cell><text:p>Reihe</text:p><draw:g><svg:desc>T.A1:T.B2</svg:desc></draw:g></table:table-cell>"
+    data = archive(
+        content__xml=f"<office:document {names}>{deleted}<text:p>{picture}</text:p></office:document>",
+        **{"Object 1/content.xml": f"<office:document {names}>{cell}</office:document>"},
+    )
+    assert texts_of("odt", data) == ["<x0/>", "Bild", "Ein Hund", "Reihe"]
+    made = through("odt", data, str.upper)
+    assert "<svg:title>BILD</svg:title><svg:desc>EIN HUND</svg:desc>" in part(made, "content.xml")
+    assert cell.replace("Reihe", "REIHE") in part(made, "Object 1/content.xml")
+
+
+def test_bookmarks_stay_around_the_words_that_fields_show():
+    def marked(number, name, words):
+        return f'<w:bookmarkStart w:id="{number}" w:name="{name}"/>{words}<w:bookmarkEnd w:id="{number}"/>'
+
+    label = run("Abbildung ") + field("SEQ Abbildung", run("1"))
+    caption = marked(1, "_Ref1", label) + run(": Ein Hund")
+    assert texts_of("docx", docx(caption)) == ["<x0>Abbildung <x1/></x0>: Ein Hund"]
+    made = part(through("docx", docx(caption), str.upper), "word/document.xml")
+    assert caption.replace("Abbildung ", "ABBILDUNG ", 1).replace("Ein Hund", "EIN HUND") in made
+    for name in ("_GoBack", "_Hlk1", "OLE_LINK1"):
+        assert texts_of("docx", docx(marked(1, name, run("Ein")) + run(" Hund"))) == ["Ein Hund"]
+    assert texts_of("docx", docx(marked(1, "_Ref1", run("Ein Hund")))) == ["Ein Hund"]
+    overlapping = (
+        '<w:bookmarkStart w:id="1" w:name="a"/>' + run("Ein ") + '<w:bookmarkStart w:id="2" w:name="b"/>' + run("Hund ")
+    )
+    overlapping += '<w:bookmarkEnd w:id="1"/>' + run("läuft") + '<w:bookmarkEnd w:id="2"/>'
+    data = docx(overlapping)
+    for order in ("<x0>A<x1>B</x0>C</x1>", "</x1>A</x0>B<x0><x1>C"):
+        made = part(open_file("docx", data, LANGUAGES, "file").written([order]), "word/document.xml")
+        assert made.count("bookmarkStart") == made.count("bookmarkEnd") == 2
+
+
+def test_a_cell_may_become_empty():
+    data = archive(xl___sharedStrings__xml="<sst><si><t>Ein Hund</t></si><si><r><t>Zwei</t></r></si></sst>")
+    assert texts_of("xlsx", through("xlsx", data, lambda _: "")) == []

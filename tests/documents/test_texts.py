@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from headway.errors import UserError
 from tests.documents.changing import texts_of, through
+from tests.documents.test_office import archive
 
 MARKDOWN = """\
 ---
@@ -19,7 +20,7 @@ title: Ein Hund
 # Titel *schräg*
 
 Ein Absatz mit **fett** und
-[Link](http://a.b "t") und `code`, ![Bild](a.png) <http://u.v>.
+[Link](http://a.b "t") und `code`, ![Bild](a.png) <http://u.v> <x@y.z>.
 
 > - Punkt eins
 >   weiter
@@ -95,13 +96,19 @@ def test_words_of_a_translation_are_no_markup(words):
     assert "".join(one.content for one in blocks[1].children) == words
 
 
-def test_markdown_takes_linear_time():
-    def seconds(count):
-        data, start = b"[^a" * count, time.process_time()
+@pytest.mark.parametrize("unit", ["[^a", "![", "*a_ ", "`b``", "> a\n>> b\n"])
+def test_markdown_takes_linear_time(unit):
+    def seconds(size):
+        data, start = unit.encode() * (size // len(unit)), time.process_time()
         texts_of("md", data)
         return time.process_time() - start
 
-    assert seconds(32_000) < 7 * max(seconds(8_000) for _ in range(2))
+    assert seconds(40_000) < 7 * max(*(seconds(10_000) for _ in range(2)), 0.15)
+
+
+def test_markdown_of_more_than_four_megabytes_is_refused():
+    with pytest.raises(UserError, match=r"^file: has 4,194,305 bytes, the limit of Markdown is 4,194,304; divide it$"):
+        texts_of("md", b"#" * (2**22 + 1))
 
 
 def test_books():
@@ -116,6 +123,17 @@ def test_books():
         assert found.read("toc.ncx").decode() == contents.replace("Erstes Kapitel", "ERSTES KAPITEL")
         assert found.read("content.opf").decode() == package.replace("Das Buch", "DAS BUCH").replace(">de<", ">en<")
         assert found.read("a.css") == b"p { }"
+
+
+def test_a_book_whose_fonts_alone_are_encrypted_is_translated():
+    keys = '<encryption><CipherReference URI="{}"/></encryption>'
+
+    def book(name):
+        return archive(**{"META-INF/encryption.xml": keys.format(name), "a/b.xhtml": "<p>Ein Hund</p>"})
+
+    assert texts_of("epub", book("a/font.otf")) == ["<p>Ein Hund</p>"]
+    with pytest.raises(UserError, match=r"^file: is protected against copying$"):
+        texts_of("epub", book("a/b.xhtml"))
 
 
 def test_mail():
@@ -184,3 +202,17 @@ def test_a_long_paragraph_of_flowed_mail_takes_linear_time():
         return time.process_time() - start
 
     assert min(seconds(20_000) for _ in range(2)) < 8 * max(seconds(5_000), 0.02)
+
+
+def test_the_headers_of_a_mail_and_its_line_ends_stay_as_they_are():
+    mail = (
+        "Received: from a.b\n\t(a.b) by c.d;\n\tMon, 1 Jan 2024\nX-Long: " + "wort " * 30 + "ende\n"
+        "From: =?ISO-8859-1?Q?Andr=E9?= <a@b.c>\nSubject: Hund\nMIME-Version: 1.0\n"
+        'Content-Type: multipart/related; boundary="x"; type="text/html"; start="<a@b>"\n\n'
+        '--x\nContent-Type: text/html; charset="utf-8"; name="a.html"\nContent-ID: <a@b>\n'
+        "Content-Disposition: inline\n\n<p>Hund</p>\n\n--x\nContent-Type: image/png\nContent-ID: <c>\n\nabc\n\n--x--\n"
+    ).replace("\n", "\r\n")
+    assert through("eml", mail.encode()) == mail.encode()
+    made = through("eml", mail.encode(), str.upper).decode().split("\r\n")
+    assert [line for line in mail.split("\r\n") if line not in made] == ["Subject: Hund", "<p>Hund</p>"]
+    assert "\n" not in "".join(made)

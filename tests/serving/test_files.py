@@ -51,6 +51,14 @@ def test_plain_text_keeps_its_lines_and_encoding(serve):
     assert found.content.decode("utf-16") == text.upper()
 
 
+def test_numbers_and_addresses_are_asked_of_a_text_alone(serve):
+    server = serve(CopyingTranslator(change=lambda text: f"{text}!"))
+    found = fetch(server, send(server, b"1\nEin Hund\na@b.de\n3.5 %", "a.txt"))
+    assert found.content == b"1\nEin Hund!\na@b.de\n3.5 %"
+    asked = {"q": "1", "source": "de", "target": "en"}
+    assert server.post("/translate", json=asked).json()["translatedText"] == "1!"
+
+
 def test_a_file_in_the_target_language_stays(serve):
     server = serve(CopyingTranslator(change=str.upper))
     assert fetch(server, send(server, FILM.encode(), source="en")).content.decode() == FILM

@@ -780,10 +780,10 @@ def test_long_texts_of_a_client_are_parsed_one_after_the_other(serve, monkeypatc
     server, order = serve(), []
     parse = service_module.parse_document
 
-    def slow(text, *options):
+    def slow(text, *options, **others):
         order.append(text[0])
         time.sleep(0.02)
-        return parse(text, *options)
+        return parse(text, *options, **others)
 
     monkeypatch.setattr("headway.serving.service.parse_document", slow)
     requests = [("POST", "/translate", {"json": {**GOOD, "q": "a " * 400}, **at(1)})] * 8

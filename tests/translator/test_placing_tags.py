@@ -409,3 +409,9 @@ def test_all_syntax_of_a_text_comes_back_once_in_valid_nesting(text, data):
     assert Counter(syntax[0]) == Counter(filter(is_syntax, syntax[1]))
     pairs = [tag_pairs(some, syntax_name) for some in (found, with_protected(split_protected(text), is_syntax))]
     assert len(pairs[0]) >= len(pairs[1])
+
+
+def test_words_beside_a_tag_around_punctuation_are_words_of_their_own():
+    [sentence] = parse_document("Pfad<b> - </b>Hund<i>,</i> ja", "html", "de").sentences
+    assert sentence.whole == "Pfad Hund ja"
+    assert placed("Pfad<b> - </b>Hund", "PATH DOG", straight(2)) == "PATH <b> - </b>DOG"

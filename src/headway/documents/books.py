@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from headway.documents.archives import read_archive, rewrite_archive
 from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
@@ -19,7 +20,8 @@ _LANGUAGE = re.compile(r"(<(?:\w+:)?language\b[^>]*>)[^<]*(?=<)")
 def open_epub(data: bytes, languages: Languages) -> OpenedFile:
     """The pages, the table of contents, and the title, which names the new language."""
     files = read_archive(data, lambda name: name == _KEYS or _PAGE.fullmatch(name) or _CONTENTS.fullmatch(name))
-    if _KEYS in files:
+    keys = files.pop(_KEYS, b"").decode("utf-8", "replace")  # those of fonts alone don't matter
+    if any(f'"{quote(name)}"' in keys for name in files):
         raise UserError("is protected against copying")
     opened = {
         name: open_html(part, languages) if _PAGE.fullmatch(name) else _open_contents(part, languages)
@@ -42,6 +44,6 @@ def _open_contents(data: bytes, languages: Languages) -> OpenedFile:
     def written(translations: Sequence[str]) -> bytes:
         rest = iter(translations)
         text = _TITLE.sub(lambda match: match[1] + next(rest), found.text)
-        return found.encoded(_LANGUAGE.sub(lambda match: match[1] + languages.target, text))
+        return found.encoded(_LANGUAGE.sub(lambda match: match[1] + languages.target, text, 1))
 
     return OpenedFile([Segment(match[3], "html") for match in _TITLE.finditer(found.text)], written)

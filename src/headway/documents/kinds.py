@@ -36,9 +36,9 @@ KINDS = {
     "docx": "office.open_docx",
     "pptx": "office.open_pptx",
     "xlsx": "office.open_xlsx",
-    "odt": "office.open_odf",
-    "ods": "office.open_odf",
-    "odp": "office.open_odf",
+    "odt": "opendocument.open_odf",
+    "ods": "opendocument.open_odf",
+    "odp": "opendocument.open_odf",
 }
 """For the end of a file's name the function that opens it, and its module here."""
 _OTHER_ENDS = {"htm": "html", "xhtml": "html", "markdown": "md", "xlf": "xliff", "pot": "po"}

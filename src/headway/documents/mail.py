@@ -13,17 +13,20 @@ MOST_PARTS, LONGEST_HEADERS = 1_000, 65_536
 """Parts of a mail, and bytes of all its headers: Python's parser takes time with the square of both."""
 _FORMATS: dict[str, TextFormat] = {"text/plain": "text", "text/html": "html"}
 _KIND = re.compile(rb"^content-type:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
+_OTHER = re.compile(r"content-(?!type$|transfer-encoding$)", re.IGNORECASE)
 _WRAPPER = TextWrapper(72, break_long_words=False, break_on_hyphens=False)
 
 
 def open_eml(data: bytes, _: Languages) -> OpenedFile:
-    """The subject, and the text as plain text and as HTML. Attachments stay. Text comes back in UTF-8."""
+    """The subject, and the text as plain text and as HTML. Attachments stay, and headers as they are folded. Text comes
+    back in UTF-8."""
     if data.count(b"\n--") > MOST_PARTS:
         raise UserError(f"has more than {MOST_PARTS:,} parts")
     too_long = UserError(f"has more than {LONGEST_HEADERS:,} bytes in its headers")
     if any(len(kind[0]) > LONGEST_HEADERS for kind in _KIND.finditer(data)):
         raise too_long
-    message = message_from_bytes(data, policy=policy.default)
+    end = "\r\n" if b"\r\n" in data[: data.find(b"\n") + 1] else "\n"
+    message = message_from_bytes(data, policy=policy.default.clone(refold_source="none", linesep=end))
     assert isinstance(message, EmailMessage)
     if sum(len(value) for part in message.walk() for _, value in part.raw_items()) > LONGEST_HEADERS:
         raise too_long
@@ -50,12 +53,18 @@ def open_eml(data: bytes, _: Languages) -> OpenedFile:
 
 def _body(part: EmailMessage) -> tuple[Segment, Put]:
     text, kind = part.get_content(), part.get_content_subtype()
-    params = {name: str(part.get_param(name, "")).lower() for name in ("format", "delsp")}
-    if kind == "html" or params["format"] != "flowed":
-        return Segment(text, _FORMATS[part.get_content_type()]), lambda said: part.set_content(said, subtype=kind)
-    soft = " " if params["delsp"] == "yes" else ""
-    params = {name: value for name, value in params.items() if value}
-    return Segment(_joined(text, soft)), lambda said: part.set_content(_broken(said, soft), params=params)
+    params = {name: str(value) for name, value in part.get_params([])[1:] if name.isascii()}
+    params.pop("charset", None)
+    flowed, soft = (params.get(name, "").lower() == value for name, value in (("format", "flowed"), ("delsp", "yes")))
+    is_flowed = flowed and kind != "html"
+
+    def put(said: str) -> None:
+        others = [(name, value) for name, value in part.raw_items() if _OTHER.match(name)]
+        part.set_content(_broken(said, " " * soft) if is_flowed else said, subtype=kind, params=params)
+        for name, value in others:  # which went with the content
+            part.set_raw(name, value)
+
+    return Segment(_joined(text, " " * soft) if is_flowed else text, _FORMATS[part.get_content_type()]), put
 
 
 def _joined(text: str, soft: str) -> str:

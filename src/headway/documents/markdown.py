@@ -9,7 +9,10 @@ from markdown_it.token import Token
 
 from headway.documents.marked import Mark, MarkedText, Piece, Tag, shown
 from headway.documents.segments import LINE, Languages, OpenedFile, decode_text
+from headway.errors import UserError
 
+MOST_BYTES = 4 * 2**20
+"""The largest file: the parser takes a second for a megabyte of prose, but 30 for one of nothing but syntax."""
 _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 _SPECIAL = re.compile(r"([\\`*_\[\]<>&~])")
 _LIKE_A_BLOCK = re.compile(r"^(\d*)([#>+*.)=-]+)(?=\s|$)")
@@ -22,6 +25,8 @@ _LINE = re.compile(r":::|:\s|\[\^[^\[\]\s]+\]:")
 
 def open_md(data: bytes, _: Languages) -> OpenedFile:
     """Paragraphs, headings, items and cells, each as one line."""
+    if len(data) > MOST_BYTES:
+        raise UserError(f"has {len(data):,} bytes, the limit of Markdown is {MOST_BYTES:,}; divide it")
     found = decode_text(data)
     blocks = list(_blocks(LINE.findall(found.text)[:-1]))
 
@@ -73,7 +78,8 @@ def _pieces(tokens: Sequence[Token], continued: str) -> Iterator[Piece[Tag]]:
         if one.markup == "autolink":
             automatic = one.nesting > 0
             if automatic:
-                yield Mark(Tag(f"<{one.attrGet('href')}>"))
+                scheme = "" if after.content.startswith("mailto:") else "mailto:"  # that an e-mail address gets
+                yield Mark(Tag(f"<{str(one.attrGet('href')).removeprefix(scheme)}>"))
         elif automatic:
             continue
         elif one.type == "text":

@@ -8,6 +8,7 @@ others stay. Where it has one, all of its messages are replaced.
 import json
 import logging
 import re
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from lxml import etree  # type: ignore[attr-defined]
 from headway.data.memories import parse_catalogue
 from headway.documents.archives import local_name, parse_xml, write_xml
 from headway.documents.markup import escape
-from headway.documents.office import MixedParagraph
+from headway.documents.opendocument import MixedParagraph
 from headway.documents.segments import Languages, OpenedFile, Put, Segment, decode_text
 from headway.errors import UserError
 from headway.languages import same_language
@@ -30,6 +31,15 @@ MOST_WORDS_OF_LABEL = 8
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _BREAK = "<br n/>"
 """A line break in the texts of Android, while they are translated."""
+_PROPERTY = re.compile(
+    r"^([ \t\f]*+(?![#!])(?:\\[\s\S]|[^\\=: \t\f\r\n])++[ \t\f]*+[=:]?[ \t\f]*+)((?:\\(?:\r\n|[\s\S])|[^\\\r\n])*+)",
+    re.MULTILINE,
+)
+"""A name of .properties with what separates it from its text, and the text."""
+_ESCAPES = re.compile(r'(\\[untrf\\])|\\(?:\r?\n[ \t\f]*+)?|"')
+"""Escapes of .properties, those that JSON has too first, and what JSON would escape."""
+_PATTERN, _APOSTROPHE = re.compile(r"\{\d"), re.compile(r"(?<!['{}])'(?!['{}])")
+"""A placeholder of Java's MessageFormat, in whose texts an apostrophe is doubled, and one that isn't."""
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*+"(?:\s*+:)?)')
 """A string of JSON, with the colon behind it if it is a name."""
 
@@ -84,7 +94,7 @@ def open_po(data: bytes, languages: Languages) -> OpenedFile:
         is_left = unit.isheader() or unit.isobsolete() or unit.istranslated() or unit.isfuzzy()
         if unit.istranslatable() and not is_left:
             texts += _entry(unit, int(number) if unit.hasplural() else 1)
-    return OpenedFile.of(texts, lambda: bytes(catalogue))
+    return OpenedFile.of(texts, lambda: bytes(catalogue), fills=True)
 
 
 def _entry(unit: Any, plurals: int) -> list[tuple[Segment, Put]]:
@@ -103,24 +113,27 @@ def _entry(unit: Any, plurals: int) -> list[tuple[Segment, Put]]:
 
 def open_properties(data: bytes, _: Languages) -> OpenedFile:
     """Java's .properties: in UTF-8 if it has characters of its own in it, else with escapes such as `\\u00fc`."""
-    from translate.storage.properties import javautf8file
-
-    try:
-        text, has_escapes = data.decode(), data.isascii()
-    except UnicodeDecodeError:
-        text, has_escapes = data.decode("latin-1"), True
-    store: Any = javautf8file()
-    store.parse(text.encode())
-    units = [unit for unit in store.units if unit.istranslatable() and unit.source]
-    if not units and data.strip():
+    found = decode_text(data, "latin-1")
+    parts = _PROPERTY.split(found.text)  # what stands between messages, a name, its text, and so on
+    if len(parts) == 1 and data.strip():
         raise UserError("holds no messages")
-    texts = [(Segment(str(unit.source)), partial(setattr, unit, "target")) for unit in units]
-    return OpenedFile.of(texts, lambda: _escaped(bytes(store).decode()) if has_escapes else bytes(store))
+    is_escaped = data.isascii() or found.encoding == "latin-1"
+    is_doubled = not any(_PATTERN.search(value) and _APOSTROPHE.search(value) for value in parts[2::3])
 
+    def read(value: str) -> str:
+        as_json = _ESCAPES.sub(lambda some: some[1] or '\\"' * (some[0] == '"'), value)
+        try:
+            text = str(json.loads(f'"{as_json}"', strict=False))
+        except ValueError:
+            raise UserError(f"{value[:60]!r}: an escape \\u has four digits") from None
+        return text.replace("''", "'") if is_doubled and _PATTERN.search(text) else text
 
-def _escaped(text: str) -> bytes:
-    """The text in ASCII, other characters as the escapes of UTF-16, which are those of JSON."""
-    return re.sub(r"[^\x00-\x7f]+", lambda some: json.dumps(some[0])[1:-1], text).encode()
+    def written(said: str) -> str:
+        text = _APOSTROPHE.sub("''", said) if is_doubled and _PATTERN.search(said) else said
+        text = json.dumps(text, ensure_ascii=is_escaped)[1:-1].replace('\\"', '"')
+        return f"\\{text}" if text[:1] == " " else text
+
+    return _of_parts(parts, range(2, len(parts), 3), read, written, found.encoded)
 
 
 def open_json(data: bytes, _: Languages) -> OpenedFile:
@@ -130,13 +143,23 @@ def open_json(data: bytes, _: Languages) -> OpenedFile:
     parts = _STRING.split(text.text)  # what stands between strings, a string, and so on
     places = [place for place in range(1, len(parts), 2) if not parts[place].endswith(":")]
     is_escaped = text.text.isascii() and "\\u" in text.text
+    return _of_parts(parts, places, json.loads, partial(json.dumps, ensure_ascii=is_escaped), text.encoded)
 
-    def put(place: int, value: str, said: str) -> None:
-        parts[place] = parts[place] if said == value else json.dumps(said, ensure_ascii=is_escaped)
 
-    values = [json.loads(parts[place]) for place in places]
-    texts = [(Segment(value), partial(put, place, value)) for place, value in zip(places, values, strict=True)]
-    return OpenedFile.of(texts, lambda: text.encoded("".join(parts)))
+def _of_parts(
+    parts: list[str],
+    places: Sequence[int],
+    read: Callable[[str], str],
+    written: Callable[[str], str],
+    encoded: Callable[[str], bytes],
+) -> OpenedFile:
+    """The file of these parts, some of which are texts. read: the text of a part; written: the part for a text."""
+
+    def put(place: int, said: str) -> None:
+        parts[place] = written(said)
+
+    texts = [(Segment(read(parts[place])), partial(put, place)) for place in places]
+    return OpenedFile.of(texts, lambda: encoded("".join(parts)))
 
 
 def open_ts(data: bytes, languages: Languages) -> OpenedFile:
@@ -159,7 +182,7 @@ def open_ts(data: bytes, languages: Languages) -> OpenedFile:
         if translation.get("type") != "unfinished" or any(len(one) or (one.text or "").strip() for one in places):
             continue
         texts.append(_message(source, places))
-    return OpenedFile.of(texts, lambda: write_xml(root))
+    return OpenedFile.of(texts, lambda: write_xml(root), fills=True)
 
 
 def _message(source: etree._Element, places: list[etree._Element]) -> tuple[Segment, Put]:
@@ -181,8 +204,9 @@ def open_android(data: bytes, _: Languages) -> OpenedFile:
     if root.tag != "resources":
         raise UserError("is no file of Android's texts")
 
-    def put(element: etree._Element, is_html: bool, translation: str) -> None:
+    def put(element: etree._Element, is_html: bool, quote: str, translation: str) -> None:
         text = _outside_tags(r"(?<!\\)(['\"])", r"\\\1", translation.replace(_BREAK, "\\n"))
+        text = f"{quote}{text}{quote}"
         if is_html:
             element.text = etree.CDATA(text.replace("]]>", "]]&gt;"))
             return
@@ -197,9 +221,12 @@ def open_android(data: bytes, _: Languages) -> OpenedFile:
         if holder is None or "false" in (holder.get("translatable"), element.get("translatable")):
             continue
         is_html = not len(element) and "<![CDATA[" in etree.tostring(element, encoding="unicode", with_tail=False)
-        text = _outside_tags(r"\\(['\"@?])", r"\1", (element.text or "") if is_html else _content(element))
+        written = (element.text or "") if is_html else _content(element)
+        bare = _outside_tags(r'(?<!\\)"', "", written)
+        text = _outside_tags(r"\\(['\"@?])", r"\1", bare)
         if has_words(text) and not text.startswith("@"):
-            texts.append((Segment(text.replace("\\n", _BREAK), "html"), partial(put, element, is_html)))
+            put_it = partial(put, element, is_html, '"' * (bare != written))  # quotes, which keep white space
+            texts.append((Segment(text.replace("\\n", _BREAK), "html"), put_it))
     return OpenedFile.of(texts, lambda: write_xml(root))
 
 
@@ -240,7 +267,7 @@ def open_xliff(data: bytes, languages: Languages) -> OpenedFile:
         else:
             target.set("state", "needs-review-translation")
         texts.append(_text(source, target))
-    return OpenedFile.of(texts, lambda: write_xml(root))
+    return OpenedFile.of(texts, lambda: write_xml(root), fills=True)
 
 
 def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
@@ -259,7 +286,7 @@ def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
             continue
         variant = etree.SubElement(unit, "tuv", {_LANGUAGE: languages.target})
         texts.append(_text(segment, etree.SubElement(variant, "seg")))
-    return OpenedFile.of(texts, lambda: write_xml(root))
+    return OpenedFile.of(texts, lambda: write_xml(root), fills=True)
 
 
 def _is_kept(unit: etree._Element) -> bool:

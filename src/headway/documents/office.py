@@ -1,4 +1,4 @@
-"""Office documents: Word, PowerPoint and Excel (Office Open XML), and those of LibreOffice (OpenDocument).
+"""Office documents: Word, PowerPoint and Excel (Office Open XML).
 
 A segment is a paragraph, or the text of a cell. Whatever isn't words is a mark: formatting that isn't the usual one of
 the paragraph, links, tabs, notes, pictures, fields.
@@ -6,49 +6,50 @@ the paragraph, links, tabs, notes, pictures, fields.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import TypeAlias
 
 from lxml import etree  # type: ignore[attr-defined]
 
-from headway.documents.archives import local_name, parse_xml, read_archive, rewrite_archive, write_xml
-from headway.documents.marked import Mark, MarkedText, Piece
-from headway.documents.segments import Languages, OpenedFile
-from headway.errors import UserError
+from headway.documents.archives import local_name, open_archive
+from headway.documents.marked import Mark, MarkedText, Piece, Tag, shown
+from headway.documents.opendocument import AROUND, LEFT_OUT, MixedParagraph, Thing, alone, name_of
+from headway.documents.segments import Languages, OpenedFile, Put, Segment
 
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _STARTS = frozenset({"pPr", "bookmarkStart", "commentRangeStart", "permStart"})
 _ENDS = frozenset({"endParaRPr", "rPh", "phoneticPr", "bookmarkEnd", "commentRangeEnd", "permEnd"})
 """Elements that stay at the beginning and at the end of a paragraph."""
-_LEFT_OUT = frozenset({"", "proofErr", "lastRenderedPageBreak", "soft-page-break"})
+_UNASKED = re.compile("_(?!Ref)|OLE_LINK")
+"""Names of bookmarks that no user has set, except those of cross-references."""
 _WORDS = {"t": "", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
 """Elements of a run that are words or characters of these."""
-_BREAKS = frozenset({"br", "cr", "tab", "ptab", "line-break"})
-_AROUND = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "sdt", "span", "a", "g", "mrk", "pc", "hi"})
-"""Elements that enclose words."""
-_UNFORMATTED = etree.XPath(
-    "//*[local-name()='style'][*][not(*[local-name()!='text-properties' or * or @*[local-name()!='rsid']])]"
+_JOINTS = " \t\n\u00a0-\u2013\u2014,.:;!?/()[]'\"\u2018\u2019\u201c\u201d\u201e\u2026"
+"""Characters whose formatting is given up where no word has it: the model gets them with the words around."""
+_UNDERLINE = re.compile(rb":u |'u'")
+_PROMPTS = etree.XPath(
+    "/*[local-name()='sldMaster' or local-name()='sldLayout']"
+    "//*[local-name()='sp'][*/*/*[local-name()='ph']]//*[local-name()='p']"
 )
-"""Styles that note an editing session and nothing else."""
-_COMPUTED = etree.XPath("../@*[local-name()='formula' or (local-name()='value-type' and .!='string')]")
-"""The attribute by which a paragraph shows the number, the date or the formula of a cell."""
+"""Texts in the placeholders of a master or a layout, which no slide shows."""
+_OF_CHARTS = etree.XPath(
+    "//*[local-name()='chartSpace']//*[local-name()='v'][not(ancestor::*[starts-with(local-name(),'num')])]"
+    " | //*[local-name()='strDim']//*[local-name()='pt']"
+)
+_OF_HEADERS = etree.XPath("//*[local-name()='headerFooter']/*[text()]")
+_CODE = re.compile(r"""((?<!&)(?:&&)*+&(?:[A-JL-Z+-]|"[^"]*"|\d+|K(?:[\dA-Fa-f]{6}|\d\d[+-]\d{3})))""")
+_LONGEST_HEADER = 255
+"""Characters of a header; Excel reads no file with a longer one."""
+_SHOWN = ("descr", "title", "string")
+"""Attributes with a text in place of a picture, and with that of WordArt."""
+_TEXT = re.compile(r"(?!.*\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg)$).", re.IGNORECASE | re.DOTALL)
+"""Text in place of a picture, but not the name of its file."""
 
 
-@dataclass(eq=False)
-class _Thing:
-    """The content of a mark: an element around words; the properties of a run, if `is_run`; or elements without
-    words, which stand in a run with these properties; or, with others at its end, what begins a field."""
-
-    elements: list[etree._Element]
-    is_run: bool = False
-    properties: etree._Element | None = None
-    ends: Sequence[etree._Element] = ()
-
-
-_Found: TypeAlias = tuple[etree._Element | None, Piece[_Thing]]
+_Found: TypeAlias = tuple[etree._Element | None, Piece[Thing]]
 """Words or a mark, and the properties of their run."""
 
 
@@ -75,7 +76,8 @@ class _Paragraph:
             elif piece.place == "break" and not piece.thing.elements:
                 self._add_words("\n", opened[-1], properties[-1])
             elif piece.place == "end":
-                (properties if piece.thing.is_run else opened).pop()
+                stack = properties if piece.thing.is_run else opened
+                del stack[max(1, len(stack) - 1) :]  # bookmarks may overlap others, and end first
                 opened[-1].extend(piece.thing.ends)
             elif piece.place == "begin" and piece.thing.is_run:
                 properties.append(piece.thing.properties)
@@ -89,8 +91,9 @@ class _Paragraph:
             else:
                 opened[-1].extend(piece.thing.elements)
         words = list(made)
-        if local_name(self._element) in ("si", "is") and len(words) == len(words[0]) == 1:  # a cell without formatting
+        if local_name(self._element) in ("si", "is") and [len(one) for one in words] == [1]:  # without formatting
             words = list(words[0])
+        children = [one for one in children if one.getparent() is self._element]  # the others are among the words
         starts = [one for one in children if local_name(one) in _STARTS]
         self._element[:] = [*starts, *words, *(one for one in children if local_name(one) in _ENDS)]
 
@@ -120,44 +123,62 @@ class _Paragraph:
 
 def _pieces_of_runs(parent: etree._Element, *, is_whole: bool = True) -> Iterator[_Found]:
     """is_whole: whether the parent is the paragraph, which keeps what stays at its ends."""
-    for child in _with_whole_fields(list(parent)):
-        if isinstance(child, Mark):
-            yield None, child
+    children = list(_with_whole_fields(list(parent)))
+    bookmarks = _bookmarks(children) if is_whole else {}
+    for child in children:
+        if isinstance(child, Mark) or child in bookmarks:
+            yield None, child if isinstance(child, Mark) else bookmarks[child]
             continue
         name = local_name(child)
-        if name in _LEFT_OUT or (is_whole and name in _STARTS | _ENDS):
+        if name in LEFT_OUT or (is_whole and name in _STARTS | _ENDS):
             continue
         elif name == "r":
             properties = next((one for one in child if local_name(one) == "rPr"), None)
             for one in child:
                 if local_name(one) in _WORDS:
                     yield from _lines(_WORDS[local_name(one)] or one.text or "", properties)
-                elif one is not properties and local_name(one) not in _LEFT_OUT:
-                    yield properties, _alone(_Thing([one], True, properties))
+                elif one is not properties and local_name(one) not in LEFT_OUT:
+                    yield properties, alone(Thing([one], True, properties))
         elif name == "t":  # of a cell without runs
             yield from _lines(child.text or "")
-        elif name in _AROUND or (name == "fldSimple" and "HYPERLINK" in "".join(map(str, child.attrib.values()))):
-            thing = _Thing([child])
+        elif name in AROUND or (name == "fldSimple" and "HYPERLINK" in "".join(map(str, child.attrib.values()))):
+            thing = Thing([child])
             yield None, Mark(thing, "begin")
             content = next(child.iterchildren("{*}sdtContent"), child)
             yield from _pieces_of_runs(content, is_whole=False)
             yield None, Mark(thing, "end")
         else:
-            yield None, _alone(_Thing([child]))
+            yield None, alone(Thing([child]))
+
+
+def _bookmarks(children: Sequence[etree._Element | Mark[Thing]]) -> dict[etree._Element, Mark[Thing]]:
+    """Both ends of the bookmarks around some of the words, such as the number of a caption, which fields elsewhere
+    show. All others stay at the ends of the paragraph, as do those that Word sets unasked."""
+    said = [0, *accumulate(isinstance(one, Mark) or any(map(str.strip, one.itertext())) for one in children)]
+    places: dict[str, int] = {}
+    found: dict[etree._Element, Mark[Thing]] = {}
+    for place, child in enumerate(children):
+        if isinstance(child, Mark) or local_name(child) not in ("bookmarkStart", "bookmarkEnd"):
+            continue
+        number, name = (child.get(f"{{{etree.QName(child).namespace}}}{one}", "") for one in ("id", "name"))
+        if local_name(child) == "bookmarkStart" and not _UNASKED.match(name):
+            places[number] = place
+        elif local_name(child) == "bookmarkEnd" and number in places:
+            start = places.pop(number)
+            if 0 < said[place] - said[start] < said[-1]:
+                thing = Thing([children[start]], ends=[child])
+                found |= {children[start]: Mark(thing, "begin"), child: Mark(thing, "end")}
+    return found
 
 
 def _lines(text: str, properties: etree._Element | None = None) -> Iterator[_Found]:
     for number, line in enumerate(text.split("\n")):
         if number:
-            yield properties, Mark(_Thing([], True, properties), "break")
+            yield properties, Mark(Thing([], True, properties), "break")
         yield properties, line
 
 
-def _alone(thing: _Thing) -> Mark[_Thing]:
-    return Mark(thing, "break" if local_name(thing.elements[0]) in _BREAKS else "alone")
-
-
-def _with_whole_fields(children: list[etree._Element]) -> Iterator[etree._Element | Mark[_Thing]]:
+def _with_whole_fields(children: list[etree._Element]) -> Iterator[etree._Element | Mark[Thing]]:
     """The children one by one, but those of a field, such as a page number, as a mark. The text of a link isn't in the
     mark, nor is that of a field of several paragraphs, such as a table of contents."""
     spans: dict[int, tuple[int, int | None]] = {}  # of each field where it begins, its text begins, and it ends
@@ -177,7 +198,7 @@ def _with_whole_fields(children: list[etree._Element]) -> Iterator[etree._Elemen
                 spans[opened[-1]] = len(children) if ended else spans[opened[-1]][0], place
                 opened.pop()
                 ended = True
-    links: dict[int, _Thing] = {}
+    links: dict[int, Thing] = {}
     place = 0
     while place < len(children):
         text, end = spans.get(place, (place, place))
@@ -188,12 +209,12 @@ def _with_whole_fields(children: list[etree._Element]) -> Iterator[etree._Elemen
             yield children[place]
             place += 1
         elif end is not None and text <= end and _is_link(children[place:text]):
-            links[end] = _Thing(children[place:text], ends=[children[end]])
+            links[end] = Thing(children[place:text], ends=[children[end]])
             yield Mark(links[end], "begin")
             place = text
         else:
             after = text if end is None else end + 1
-            yield Mark(_Thing(children[place:after]))
+            yield Mark(Thing(children[place:after]))
             place = after
 
 
@@ -203,15 +224,16 @@ def _is_link(codes: Sequence[etree._Element]) -> bool:
     return re.match(r"\s*(HYPERLINK|TOC)\b", instruction) is not None
 
 
-def _with_formatting(found: Iterable[_Found], usual: bytes) -> Iterator[Piece[_Thing]]:
+def _with_formatting(found: Iterable[_Found], usual: bytes) -> Iterator[Piece[Thing]]:
     """The pieces, with marks around the words whose properties aren't the usual ones."""
-    form, thing = usual, _Thing([])
+    form, thing = usual, Thing([])
     for properties, piece in found:
         wanted = _canonical(properties) if isinstance(piece, str) else usual
-        if wanted != form and not (isinstance(piece, str) and not piece.strip()):
+        is_joint = isinstance(piece, str) and not piece.strip(None if wanted == usual else _JOINTS)
+        if wanted != form and not (is_joint and not _UNDERLINE.search(wanted)):
             if form != usual:
                 yield Mark(thing, "end")
-            form, thing = wanted, _Thing([], True, properties)
+            form, thing = wanted, Thing([], True, properties)
             if form != usual:
                 yield Mark(thing, "begin")
         yield piece
@@ -230,133 +252,59 @@ def _canonical(properties: etree._Element | None) -> bytes:
 
 def _reopened(parent: etree._Element, around: etree._Element) -> etree._Element:
     """A new element like one around words, where these go; a content control has properties in front of them."""
-    made = etree.SubElement(parent, *_name_of(around))
+    made = etree.SubElement(parent, *name_of(around))
     if local_name(around) != "sdt":
         return made
     for child in around:
-        made.append(etree.Element(*_name_of(child)) if local_name(child) == "sdtContent" else deepcopy(child))
+        made.append(etree.Element(*name_of(child)) if local_name(child) == "sdtContent" else deepcopy(child))
     return next(made.iterchildren("{*}sdtContent"), made)
 
 
-def _name_of(element: etree._Element) -> tuple[str, dict[str, str]]:
-    return element.tag, dict(element.attrib)
+def _texts(roots: Sequence[etree._Element]) -> Iterator[tuple[Segment, Put]]:
+    """The texts of files of Office Open XML: paragraphs, cells and comments, names and categories in charts, texts in
+    place of pictures, and the headers of sheets. Headings of tables stay, because formulas refer to them."""
+    headings = {one.get("name") for root in roots for one in root.iter("{*}tableColumn")}
+    for root in roots:
+        prompts = frozenset(_PROMPTS(root))
+        for one in (*root.iter("{*}p", "{*}si", "{*}is", "{*}text"), *_OF_CHARTS(root)):
+            text = "".join(one.itertext())
+            if text and text not in headings and one not in prompts:
+                found = _Paragraph(one) if len(one) else MixedParagraph(one)
+                yield found.text.segment, found.write
+        for one in root.iter("{*}docPr", "{*}cNvPr", "{*}textpath"):
+            shown_texts = ((name, one.get(name, "")) for name in _SHOWN)
+            yield from ((Segment(text), partial(one.set, name)) for name, text in shown_texts if _TEXT.match(text))
+        yield from map(_header, _OF_HEADERS(root))
 
 
-class MixedParagraph:
-    """A paragraph whose words stand between its elements, of OpenDocument and XLIFF."""
-
-    def __init__(self, element: etree._Element, unformatted: frozenset[str] = frozenset()) -> None:
-        """unformatted: styles that change nothing."""
-        self._element = element
-        self.text = MarkedText(_pieces_of_mixed(element, unformatted))
-
-    def write(self, translation: str) -> None:
-        self._element[:] = []
-        self._element.text = None
-        self.write_into(self._element, translation)
-
-    def write_into(self, element: etree._Element, translation: str) -> None:
-        """Writes a translation into another element; this one stays, and its elements without words are copied."""
-        opened = [element]
-        for piece in self.text.restored(translation):
-            parent = opened[-1]
-            if isinstance(piece, str):
-                last = next(parent.iterchildren(reversed=True), None)  # `len` would count them all
-                if last is not None:
-                    last.tail = (last.tail or "") + piece
-                else:
-                    parent.text = (parent.text or "") + piece
-            elif piece.place == "end":
-                opened.pop()
-            elif piece.place == "begin":
-                opened.append(etree.SubElement(parent, *_name_of(piece.thing.elements[0])))
-            else:
-                [alone] = piece.thing.elements
-                alone = alone if element is self._element else deepcopy(alone)
-                alone.tail = None
-                parent.append(alone)
-
-
-def _pieces_of_mixed(element: etree._Element, unformatted: frozenset[str]) -> Iterator[Piece[_Thing]]:
-    if element.text:
-        yield element.text
-    for child in element:
-        name = local_name(child)
-        if name == "span" and _style_name(child) in unformatted:
-            yield from _pieces_of_mixed(child, unformatted)
-        elif name in _AROUND:
-            thing = _Thing([child])
-            yield Mark(thing, "begin")
-            yield from _pieces_of_mixed(child, unformatted)
-            yield Mark(thing, "end")
-        elif name not in _LEFT_OUT:
-            yield _alone(_Thing([child]))
-        if child.tail:
-            yield child.tail
-
-
-def _style_name(element: etree._Element) -> str:
-    return next((value for name, value in element.items() if etree.QName(name).localname in ("style-name", "name")), "")
-
-
-def _open_paragraphs(
-    data: bytes, parts: str, paragraphs_of: Callable[[Iterable[etree._Element]], Iterable[_Paragraph | MixedParagraph]]
-) -> OpenedFile:
-    """parts: a regular expression for the names of the files with text."""
-    roots = {name: parse_xml(part) for name, part in read_archive(data, re.compile(parts).fullmatch).items()}
-    if not roots:
-        raise UserError("holds no text of such a document")
-    paragraphs = list(paragraphs_of(roots.values()))
-
-    return OpenedFile.of(
-        [(one.text.segment, partial(_rewrite, one)) for one in paragraphs],
-        lambda: rewrite_archive(data, {name: write_xml(root) for name, root in roots.items()}),
+def _header(element: etree._Element) -> tuple[Segment, Put]:
+    """A header of a sheet, whose three parts and fields begin with `&`."""
+    parts = enumerate(_CODE.split(element.text or ""))
+    text = MarkedText(
+        Mark(Tag(part), "break" if part.lstrip("&")[0] in "LCR" else "alone") if place % 2 else part.replace("&&", "&")
+        for place, part in parts
     )
 
+    def put(translation: str) -> None:
+        made = shown(text.restored(translation), lambda part: part.replace("&", "&&"))
+        element.text = made if len(made) <= _LONGEST_HEADER else element.text
 
-def _rewrite(paragraph: _Paragraph | MixedParagraph, translation: str) -> None:
-    if translation != paragraph.text.segment.text:
-        paragraph.write(translation)
-
-
-def _filled(roots: Iterable[etree._Element], *names: str) -> list[etree._Element]:
-    """The elements of these names that aren't empty."""
-    return [one for root in roots for one in root.iter(*names) if len(one) or one.text]
+    return text.segment, put
 
 
 def open_docx(data: bytes, _: Languages) -> OpenedFile:
     """Word: the text, headers, footers, notes, comments, charts and diagrams."""
-    parts = r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments|charts/chart\d+|diagrams/\w+)\.xml"
-    return _open_paragraphs(data, parts, lambda roots: map(_Paragraph, _filled(roots, "{*}p")))
+    parts = r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments|(charts|diagrams|drawings)/\w+)\.xml"
+    return open_archive(data, parts, _texts)
 
 
 def open_pptx(data: bytes, _: Languages) -> OpenedFile:
-    """PowerPoint: slides with their charts, diagrams and notes."""
-    parts = r"ppt/(slides|notesSlides|charts|diagrams)/[^/]*\.xml"
-    return _open_paragraphs(data, parts, lambda roots: map(_Paragraph, _filled(roots, "{*}p")))
+    """PowerPoint: slides with their charts, diagrams, notes and comments, and what their masters show on them."""
+    parts = r"ppt/(slides|slideMasters|slideLayouts|notesSlides|charts|diagrams|drawings|comments)/\w+\.xml"
+    return open_archive(data, parts, _texts)
 
 
 def open_xlsx(data: bytes, _: Languages) -> OpenedFile:
-    """Excel: cells with text, comments, text boxes and titles of charts. The headings of tables stay, because formulas
-    refer to them."""
-
-    def cells(roots: Iterable[etree._Element]) -> list[_Paragraph]:
-        headings = {one.get("name") for root in roots for one in root.iter("{*}tableColumn")}
-        found = _filled(roots, "{*}si", "{*}is", "{*}text", "{*}p")
-        return [_Paragraph(one) for one in found if "".join(one.itertext()) not in headings]
-
-    return _open_paragraphs(
-        data, r"xl/(sharedStrings|comments(/comment)?\d*|(worksheets|drawings|charts|tables)/[^/]*)\.xml", cells
-    )
-
-
-def open_odf(data: bytes, _: Languages) -> OpenedFile:
-    """Writer, Calc and Impress."""
-
-    def paragraphs(roots: Iterable[etree._Element]) -> Iterator[MixedParagraph]:
-        for root in roots:
-            unformatted = frozenset(map(_style_name, _UNFORMATTED(root)))
-            found = _filled([root], "{*}p", "{*}h")
-            yield from (MixedParagraph(one, unformatted) for one in found if not _COMPUTED(one))
-
-    return _open_paragraphs(data, r"(content|styles)\.xml", paragraphs)
+    """Excel: cells with text, comments, text boxes, charts, diagrams and headers."""
+    folders = "worksheets|chartsheets|drawings|charts|diagrams|tables|comments|threadedComments"
+    return open_archive(data, rf"xl/(sharedStrings|comments\d*|({folders})/\w+)\.xml", _texts)

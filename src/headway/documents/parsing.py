@@ -22,6 +22,7 @@ from headway.text.protected import (
     Element,
     edges,
     has_end,
+    has_letters,
     has_words,
     runs_of,
     split_protected,
@@ -103,9 +104,15 @@ class Document:
 
 
 def parse_document(
-    text: str, format_: TextFormat, language: str, is_readable: Callable[[str], bool] = lambda _: True
+    text: str,
+    format_: TextFormat,
+    language: str,
+    is_readable: Callable[[str], bool] = lambda _: True,
+    *,
+    of_file: bool = False,
 ) -> Document:
-    """Cuts a text in `language` so that the model can read each piece, as far as `is_readable` says."""
+    """Cuts a text in `language` so that the model can read each piece, as far as `is_readable` says. of_file: whether
+    what has no letters outside protected text, such as a number or an address, stays as it is."""
     document = Document(format_)
     if format_ == "html":
         blocks = blocks_of(text)
@@ -121,7 +128,10 @@ def parse_document(
         document.parts += map(document.shown, marked)
         for elements in pieces:
             before, core, after = _trimmed(elements)
-            parts = _readable_parts(core, document, is_readable) if core else []
+            if core and (not of_file or any(map(has_letters, core))):
+                parts = _readable_parts(core, document, is_readable)
+            else:
+                parts = map(document.shown, core)
             document.parts += [*map(document.shown, before), *parts, *map(document.shown, after)]
     return document
 

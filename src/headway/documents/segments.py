@@ -45,12 +45,16 @@ class OpenedFile(NamedTuple):
     """The file with a translation for each segment; all else is as it was."""
 
     @classmethod
-    def of(cls, texts: Sequence[tuple[Segment, Put]], content: Callable[[], bytes]) -> "OpenedFile":
-        """content: gives the file with the translations that were put into it."""
+    def of(
+        cls, texts: Sequence[tuple[Segment, Put]], content: Callable[[], bytes], *, fills: bool = False
+    ) -> "OpenedFile":
+        """content: gives the file with the translations that were put into it. fills: whether translations have places
+        of their own; else a text whose translation is the same stays as it is written."""
 
         def written(translations: Sequence[str]) -> bytes:
-            for (_, put), translation in zip(texts, translations, strict=True):
-                put(translation)
+            for (segment, put), translation in zip(texts, translations, strict=True):
+                if fills or translation != segment.text:
+                    put(translation)
             return content()
 
         return cls([segment for segment, _ in texts], written)
@@ -68,11 +72,13 @@ class EncodedText(NamedTuple):
         return self.mark + text.encode(self.encoding, errors)
 
 
-def decode_text(data: bytes) -> EncodedText:
-    """The text of a file in UTF-8, or in UTF-16 with a byte order mark. Raises UserError."""
+def decode_text(data: bytes, other: str = "") -> EncodedText:
+    """The text of a file in UTF-8, in UTF-16 with a byte order mark, else in the other encoding. Raises UserError."""
     mark, encoding = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", "utf-8"))
     try:
         return EncodedText(data[len(mark) :].decode(encoding), encoding, mark)
     except UnicodeDecodeError as error:
+        if other:
+            return EncodedText(data.decode(other), other)
         line = 1 + data.count(b"\n", 0, len(mark) + error.start)
         raise UserError(f"line {line} is not {encoding.upper()}; convert the file to UTF-8") from None

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 
 from headway.documents.marked import Mark, MarkedText, Piece, Tag, shown
 from headway.documents.markup import escape
@@ -47,7 +48,7 @@ def _opened(data: bytes, *, is_web: bool) -> OpenedFile:
 def _groups(lines: Sequence[str], *, is_web: bool) -> Iterator[range]:
     """The lines of each speech. In SubRip a blank line may stand within a cue."""
     times = [number for number, line in enumerate(lines) if _TIMES.match(line)]
-    for start, stop in zip(times, [*times[1:], len(lines)], strict=True):
+    for start, stop in pairwise([*times, len(lines)]):
         end = stop
         if not is_web and stop < len(lines) and lines[stop - 1].strip().isdigit():
             end -= 1  # the number of the next cue

@@ -91,7 +91,7 @@ def translate_file(
     languages = Languages(source or translator.info.source_language, target or translator.info.target_language)
     opened = open_file(kind, data, languages, name)
     segments = [one._replace(text=prefix + one.text) if has_words(one.text) else one for one in opened.segments]
-    found = _translated(translator, segments, glossary=glossary, progress=progress, **search)
+    found = _translated(translator, segments, glossary=glossary, progress=progress, of_file=True, **search)
     texts = [one.texts[0] for one in found]
     return TranslatedFile(opened.written(texts), sum(one.truncated for one in found))
 
@@ -103,9 +103,11 @@ def _translated(
     n_best: int = 1,
     glossary: Glossary | None = None,
     progress: Progress = lambda *_: None,
+    of_file: bool = False,
     **search: Any,
 ) -> list[NBest[str]]:
-    """The translations of the segments, whose sentences share batches; the same sentence is translated once."""
+    """The translations of the segments, whose sentences share batches; the same sentence is translated once. of_file:
+    as for `parse_document`."""
     width = translator.search_options(**search).beam_size
     if n_best > width and search.get("sample") is None:  # as a server widens it
         search = {**search, "beam_size": n_best}
@@ -119,7 +121,7 @@ def _translated(
         def is_readable(part: str, prefix: str = prefix) -> bool:
             return translator.is_readable(prefix + part, most)
 
-        documents.append(parse_document(body, format_, language, is_readable))
+        documents.append(parse_document(body, format_, language, is_readable, of_file=of_file))
         prefixes.append(prefix)
 
     def found(asked: Sequence[SentenceRequest], told: Progress) -> Iterator[NBest[str]]:

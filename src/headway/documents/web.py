@@ -2,8 +2,7 @@
 
 import re
 
-from headway.documents.segments import EncodedText, Languages, OpenedFile, Segment, decode_text
-from headway.errors import UserError
+from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
 from headway.languages import is_language, same_language
 
 _CHARSET = re.compile(
@@ -16,14 +15,8 @@ _LANGUAGE = re.compile(r"""(?<=\s)((?:xml:)?lang\s*=\s*["']?)([\w-]+)""", re.IGN
 def open_html(data: bytes, languages: Languages) -> OpenedFile:
     """A page, in the encoding that it names. Characters that this lacks are written as `&#8364;`. The attribute `lang`
     of the page, and of what is in its language, names the new one."""
-    try:
-        found = decode_text(data)
-    except UserError:
-        named = _CHARSET.search(data[:4096])
-        if named is None:
-            raise
-        encoding = named[1].decode()
-        found = EncodedText(data.decode(encoding), encoding)
+    named = _CHARSET.search(data[:4096])
+    found = decode_text(data, named[1].decode() if named else "")
     page = _in_language(found.text, languages) if is_language(languages.target) else found.text
     return OpenedFile([Segment(page, "html")], lambda said: found.encoded(said[0], "xmlcharrefreplace"))
 

@@ -88,7 +88,7 @@ async def translated_file(
         opened = await service.files.call(client, _opened, file, Languages(pair.source, pair.target), settings)
     texts = [AskedText(one.text, pair, one.format) for one in opened.segments]
     charge(units.of_translation(asked, texts))
-    found = await service.translate(asked, texts, client, progress)
+    found = await service.translate(asked, texts, client, progress, of_file=True)
     data = await service.files.call(client, opened.written, [one.texts[0] for one in found])
     path = PurePath(file.name)
     name = f"{path.stem}.{wanted.target}{path.suffix}"

@@ -187,10 +187,12 @@ class Service:
         texts: Sequence[AskedText],
         client: str,
         progress: SentenceProgress | None = None,
+        *,
+        of_file: bool = False,
     ) -> list[NBest[str]]:
-        """The translation and alternatives of each text, or the text itself without a pair. Raises QueueFullError, and
-        UserError for too many sentences, or if a model can't follow the glossary, or has no calibration for
-        `confidence`."""
+        """The translation and alternatives of each text, or the text itself without a pair. of_file: as for
+        `parse_document`. Raises QueueFullError, and UserError for too many sentences, or if a model can't follow the
+        glossary, or has no calibration for `confidence`."""
         glossary, n_best, progress = wanted.terms(), 1 + wanted.alternatives, progress or SentenceProgress()
         beams = {one.pair.translator: one.pair.beam_size(wanted) for one in texts if one.pair is not None}
         for translator in beams:
@@ -205,7 +207,7 @@ class Service:
             if pair is None:
                 return Document(format_, [text])
             most = MOST_TOKENS // beams[pair.translator]
-            return parse_document(text, format_, pair.source, partial(pair.is_readable, most=most))
+            return parse_document(text, format_, pair.source, partial(pair.is_readable, most=most), of_file=of_file)
 
         def sentence(asked: SentenceRequest) -> tuple[Search, str]:
             pair = texts[asked.document].pair

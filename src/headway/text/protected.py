@@ -161,6 +161,11 @@ def has_words(text: str) -> bool:
     return any(char.isalnum() and not is_blank(char) for char in text)
 
 
+def has_letters(element: Element) -> bool:
+    """Whether words have a visible letter; an atom has none."""
+    return isinstance(element, str) and any(char.isalpha() and not is_blank(char) for char in element)
+
+
 def joined(elements: Iterable[Element]) -> str:
     """The text of these elements."""
     return "".join(one.raw if isinstance(one, Atom) else one for one in elements)

@@ -303,7 +303,7 @@ def _plain(elements: Sequence[Element], name_of: NameOf) -> tuple[str, list[_Nod
             node.opening += elements[place:read]
             if node.spaces[0] and _is_attached(following[read]):
                 plain = plain.rstrip()
-            elif not any(node.spaces) and one.stand_in:
+            elif not any(node.spaces) and any(getattr(part, "stand_in", part) for part in elements[place:read]):
                 plain = f"{plain.rstrip()} "
     for node in nodes:
         if node.last == len(elements):
