@@ -22,7 +22,7 @@ from headway.recipe.sizes import count
 from headway.storage import ModelInfo, StoredModel, read_model
 from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
-from headway.storage.stored_model import load_named_weights, named_weights, to_torch
+from headway.storage.stored_model import made_of, named_weights, to_torch
 from headway.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer, language_tag
 from headway.training.adapters import add_adapter, need_peft
 from headway.training.averaging import MovingAverage
@@ -204,15 +204,14 @@ def _trainable(stored: StoredModel) -> StoredModel:
     generate, because its vocabulary lacks them, get the row of <unk> and its probability."""
     config = stored.config
     bos_id = _bos_id(stored.source_tokenizer)
-    model = Transformer(replace(config, bos_id=bos_id), own_core(config))
-    load_named_weights(model, named_weights(stored.model), "the model to start from")
+    model = made_of(named_weights(stored.model), replace(config, bos_id=bos_id), "the model to start from")
     with torch.no_grad():
         model.target_embedding.weight[bos_id] = model.target_embedding.weight[config.bos_id]
         if (bias := model.output.bias) is not None:
             impossible = bias < IMPOSSIBLE / 2
             impossible[BOS_ID] = False
             bias[impossible] = bias[UNK_ID]
-    return replace(stored, model=model.eval())
+    return replace(stored, model=model)
 
 
 def _bos_id(tokenizer: Tokenizer) -> int:
