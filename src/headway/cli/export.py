@@ -80,12 +80,13 @@ def export(
     stored = read_model(model) if to == "ctranslate2" else load_model(model)
     if to in QUANTIZED:
         SearchOptions(**stored.decoding).warn_of_lost(to)
-    sources, texts = [], []
-    if test_set is not None:
-        sources, texts = _greedy(Translator(stored, device="cpu", engine="torch"), test_set)
+    translator = Translator(stored, device="cpu", engine="torch") if test_set or to == "web" else None
+    sources = test_set.tagged(translator) if translator and test_set else []
+    texts = [one.text for one in translator.translate(sources, beam_size=1)] if translator else []
     tell(f"{model}: exporting, and checking that the result translates as the model does")
-    page = page_export(Translator(stored, device="cpu", engine="torch"), model, precision) if to == "web" else None
+    page = page_export(translator, model, precision) if translator and to == "web" else None
     write, opened = page or _tool(to, quantization)
+    translator = None  # with its copies of the weights
     write(stored, output)
     tell(f"{output}: written and checked")
     if (quantization or {"argos": "int8"}.get(to, "")).startswith("int8"):
@@ -147,12 +148,6 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
     count = min(max(round(WORK / (heads * translator.stored.num_parameters)), FEW_SENTENCES), SENTENCES)
     chosen = usable[:: max(1, len(usable) // count)][:count]  # of all target languages
     return translator.inspect(*chosen[0], analyses=[AskHeadImportance(pairs=chosen)]).analyses.head_importance
-
-
-def _greedy(translator: Translator, test_set: TestSet) -> tuple[list[str], list[str]]:
-    """The sources of the test set, with tags, and their translations."""
-    sources = test_set.tagged(translator)
-    return sources, [one.text for one in translator.translate(sources, beam_size=1)]
 
 
 def _report_difference(

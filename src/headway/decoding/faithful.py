@@ -82,10 +82,9 @@ def _logits_of(model: AnyModel) -> Callable[[Ids, Ids], Floats]:
         return PlainTransformer(model.config, model.weights()).logits
     import torch
 
-    from headway.model.sharing import sharing_copy
-
-    net = sharing_copy(model.model).eval()
-    net = net if next(net.parameters()).device.type == "cpu" else copy.deepcopy(net).cpu()
+    net = model.model
+    if net.training or next(net.parameters()).device.type != "cpu":
+        net = copy.deepcopy(net).cpu().eval()
     logits = torch.inference_mode()(lambda source, target: net(torch.from_numpy(source), torch.from_numpy(target)))
     return lambda source, target: logits(source, target).float().numpy()
 

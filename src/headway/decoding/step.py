@@ -200,10 +200,6 @@ def _can_be_packed(weight: Tensor) -> bool:
 
 def packed(module: Module, dtype: torch.dtype) -> Module:
     """A copy of the module in `dtype` for using it: without dropout, and with its linear layers packed."""
-    copies: dict[int, Any] = {}  # in place of modules, by their identity
-    for one in module.modules():
-        if type(one) is nn.Linear:
-            copies[id(one)] = PackedLinear([one], dtype)
-        elif isinstance(one, Dropout):
-            copies[id(one)] = nn.Identity()
+    copies: Any = {id(one): PackedLinear([one], dtype) for one in module.modules() if type(one) is nn.Linear}
+    copies |= {id(one): nn.Identity() for one in module.modules() if isinstance(one, Dropout)}
     return copy.deepcopy(module, copies).to(dtype).eval()

@@ -72,7 +72,7 @@ def named_weights(model: Transformer) -> dict[str, Tensor]:
 
 
 class _Undrawn(TorchFunctionMode):
-    """Leaves new parameters as they are allocated, without random numbers, so they take no memory yet."""
+    """A context in which new parameters stay as they are allocated, without random numbers, so they take no memory."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = next(iter((*args, *(kwargs or {}).values())), None)
@@ -81,14 +81,13 @@ class _Undrawn(TorchFunctionMode):
 
 
 def made_of(weights: Mapping[str, Tensor], config: ModelConfig, origin: str) -> Transformer:
-    """A model of these very tensors, which aren't copied; they must be exactly the config's, and finite. Raises
-    UserError, with the `origin`."""
+    """A model of these very tensors, which aren't copied. Raises UserError, with the `origin`, unless their names,
+    shapes and types are the config's."""
     with _Undrawn():
         model = Transformer(config, own_core(config))
     parameters = dict(model.named_parameters())
     found, expected = ({name: kind_of(one) for name, one in tensors.items()} for tensors in (weights, parameters))
     check_kinds(found, expected, origin)
-    check_finite(weights, origin)
     for name, parameter in parameters.items():
         parameter.data = weights[name]
     return model.eval()
