@@ -161,14 +161,13 @@ class PackedLinear(nn.Module):
         super().__init__()
         weights, biases = zip(*map(_weight_and_bias, layers), strict=True)
 
-        def joined(rows: Sequence[Tensor]) -> Tensor:
-            whole = torch.cat(list(rows)).detach()
-            whole[: len(rows[0])] *= scale  # in place: those of a vocabulary are large
-            return whole.to(dtype)
+        def joined(rows: Sequence[Tensor]) -> Tensor:  # itself if it is one: a freed copy leaves a gap in the heap
+            is_one = len(rows) == 1 and scale == 1
+            return (rows[0] if is_one else torch.cat([rows[0] * scale, *rows[1:]])).detach().to(dtype)
 
-        weight, self._bias = joined(weights), None if biases[0] is None else joined(biases)
-        self._packed = _can_be_packed(weight)
-        self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self._packed else weight
+        self._bias = None if biases[0] is None else joined(biases).clone()
+        self._packed = _can_be_packed(weight := joined(weights))
+        self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self._packed else weight.clone()
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., d_in) -> (..., d_out)"""
