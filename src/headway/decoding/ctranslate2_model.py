@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headway.decoding.faithful import check_faithful, never_generated
 from headway.errors import UserError
@@ -198,7 +197,7 @@ def _vocabulary_map(model: AnyModel, shortlist: Shortlist) -> Iterator[str]:
             yield f"{piece}\t{pieces}"
 
 
-def _set_layer(spec: Any, name: str, weights: dict[str, NDArray[np.float32]], *, crosses: bool) -> None:
+def _set_layer(spec: Any, name: str, weights: dict[str, Any], *, crosses: bool) -> None:
     """Takes the layer's matrices out of the weights, so they aren't in memory twice."""
     linears = {
         "self_attention.query self_attention.key self_attention.value": spec.self_attention.linear[0],

@@ -14,9 +14,9 @@ from torch.overrides import TorchFunctionMode
 from headway.errors import UserError
 from headway.model.config import ModelConfig
 from headway.model.transformer import Transformer, own_core
-from headway.storage.model_directory import WEIGHTS_FILE, ModelDirectory, read_model, write_model
+from headway.storage.model_directory import ModelDirectory, read_model, write_model
 from headway.storage.model_info import ModelInfo
-from headway.storage.tensors import arrays_checksum, check_kinds, kind_of
+from headway.storage.tensors import arrays_checksum
 
 
 @dataclass(kw_only=True)
@@ -62,7 +62,7 @@ def to_torch(directory: ModelDirectory) -> StoredModel:
             f"headway translate, evaluate and inspect run that code with --core {needed}, a recipe with model.core"
         )
     weights = {name: torch.from_numpy(weight) for name, weight in directory.weights().items()}
-    model = made_of(weights, directory.config, str(directory.folder / WEIGHTS_FILE))
+    model = made_of(weights, directory.config)
     return StoredModel(model=model, **{one.name: getattr(directory, one.name) for one in fields(ModelInfo)})
 
 
@@ -80,15 +80,11 @@ class _Undrawn(TorchFunctionMode):
         return given if is_drawn else func(*args, **kwargs or {})
 
 
-def made_of(weights: Mapping[str, Tensor], config: ModelConfig, origin: str) -> Transformer:
-    """A model of these very tensors, which aren't copied. Raises UserError, with the `origin`, unless their names,
-    shapes and types are the config's."""
+def made_of(weights: Mapping[str, Tensor], config: ModelConfig) -> Transformer:
+    """A model of these very tensors, which aren't copied: all weights of the config, in float32."""
     with _Undrawn():
         model = Transformer(config, own_core(config))
-    parameters = dict(model.named_parameters())
-    found, expected = ({name: kind_of(one) for name, one in tensors.items()} for tensors in (weights, parameters))
-    check_kinds(found, expected, origin)
-    for name, parameter in parameters.items():
+    for name, parameter in model.named_parameters():
         parameter.data = weights[name]
     return model.eval()
 

@@ -70,7 +70,7 @@ def average_models(folders: Sequence[Path], output: Path) -> None:
         for name, tensor in named_weights(other.model).items():
             sums[name] += tensor
     means = {name: (total / len(folders)).float() for name, total in sums.items()}
-    first.model = made_of(means, first.config, "the mean")
+    first.model = made_of(means, first.config)
     names = ", ".join(folder.name for folder in folders)
     note = f"The weights are the mean of those of {len(folders)} models ({names}); the scores above are of the first."
     first.calibration = None  # it knows the first model's probabilities

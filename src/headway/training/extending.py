@@ -123,4 +123,4 @@ def _changed_model(model: Transformer, source: Changed, target: Changed) -> Tran
     if (bias := weights.get("output.bias")) is not None:
         possible = bias.masked_fill(bias < IMPOSSIBLE / 2, bias[UNK_ID].item())
         weights["output.bias"] = torch.stack([(possible if ids[1:] else bias)[ids].mean() for ids in target.rows])
-    return made_of(weights, replace(model.config, **sizes), "the changed model")
+    return made_of(weights, replace(model.config, **sizes))
