@@ -46,6 +46,9 @@ from tests.language_data import FILE, from_babel
         ("de-home", ("de", "", ""), "Latn"),
         ("sh", ("sr", "Latn", ""), "Latn"),
         ("sr@latin", ("sr", "Latn", ""), "Latn"),
+        ("en_XX", ("en", "", ""), "Latn"),  # mBART's, of no region
+        ("zt", ("zh", "Hant", ""), "Hant"),  # LibreTranslate's
+        ("pb", ("pt", "", "BR"), "Latn"),
         ("sr_RS.UTF-8@latin", ("sr", "Latn", "RS"), "Latn"),
         ("uz_UZ@cyrillic", ("uz", "Cyrl", "UZ"), "Cyrl"),
         ("source", ("source", "", ""), ""),
@@ -119,6 +122,9 @@ def test_every_language_that_babel_names_is_one():
         ("vi-Hani", ["vi"], None),
         ("en-x-plain", ["en", "en-x-plain"], "en-x-plain"),
         ("EN_x_plain", ["en", "en-x-plain"], "en-x-plain"),
+        ("en-US", ["en_XX"], "en_XX"),
+        ("zt", ["zho_Hans", "zho_Hant"], "zho_Hant"),
+        ("pb", ["pt_XX"], "pt_XX"),
         ("source", ["source", "target"], "source"),
         ("Source", ["source", "target"], "source"),
         ("upper", ["rev"], None),

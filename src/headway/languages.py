@@ -18,6 +18,7 @@ SCRIPT_NAMES = _CLDR["scripts"]
 """English names of scripts by their ISO 15924 codes."""
 _USUAL_SCRIPTS = {code: script for script, codes in _CLDR["usual"].items() for code in codes.split()}
 """The script of a language, or of one in a region, such as `zh_TW`."""
+_CLDR["aliases"] |= {"pb": "pt_BR", "zt": "zh_Hant"}  # LibreTranslate's
 _RENAMED = {"cn": "zh", "fil": "tl", "jp": "ja", "no": "nb"}
 """Codes for which CLDR has no shorter one, and those of countries that are usual in the names of files."""
 _MODIFIERS = {"cyrillic": "Cyrl", "devanagari": "Deva", "latin": "Latn"}
@@ -32,7 +33,7 @@ _FAMILIES = {
 """Variants and parts of scripts, by their ISO 15924 codes, with the script that they belong to."""
 _OTHER_MEANINGS = frozenset("bpe csv in inp log pre raw sgm spm src sys tgt tmp trg tsv txt mis mul und zxx".split())  # noqa: SIM905
 """Codes that mean something else as suffixes of files, and those that stand for no single language."""
-_SUFFIXES = frozenset("bak bin cad cat mac man new pro run sam sas ter tok vol".split())  # noqa: SIM905
+_SUFFIXES = frozenset("bak bin cad cat mac man new pb pro run sam sas ter tok vol".split())  # noqa: SIM905
 """Suffixes of files that are more common than the languages with these codes."""
 
 
@@ -59,7 +60,7 @@ def read_code(code: str) -> LanguageCode:
     for part in (*rest, *usual):
         if part.title() in SCRIPT_NAMES:
             script = script or part.title()
-        elif re.fullmatch(r"[a-z]{2}|\d{3}", part.lower()):
+        elif re.fullmatch(r"(?!xx)[a-z]{2}|\d{3}", part.lower()):
             region = region or part.upper()
     return LanguageCode(_RENAMED.get(language, language), script, region)
 

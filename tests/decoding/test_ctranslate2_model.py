@@ -89,6 +89,15 @@ def test_a_directory_and_a_model_in_memory_become_the_same_files(tmp_path):
     assert files[0] == files[1]
 
 
+@pytest.mark.parametrize("quantization", ["int8", "int16"])
+@pytest.mark.parametrize("share", ["all", "none"])
+def test_rounded_weights_are_not_the_models_own(quantization, share, tmp_path):
+    one = stored(share_embeddings=share)
+    before = one.weights_checksum
+    export_ctranslate2(one, tmp_path / "exported", quantization)
+    assert one.weights_checksum == before
+
+
 def test_beams_are_equal_without_a_length_penalty(tmp_path):
     one = stored()
     export_ctranslate2(one, tmp_path / "out")

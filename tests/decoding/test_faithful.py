@@ -1,6 +1,7 @@
 """What every export asks of the tool that will run the model."""
 
 import math
+import weakref
 from contextlib import nullcontext
 
 import pytest
@@ -14,7 +15,7 @@ from headway.interop.huggingface import export_huggingface
 from headway.interop.onnx import export_onnx
 from headway.model import ModelConfig, Transformer
 from headway.model.attention import MultiHeadAttention, ScaledDotProductAttention
-from headway.storage import StoredModel, read_model, save_model
+from headway.storage import ModelDirectory, StoredModel, read_model, save_model
 from headway.text.subwords import SubwordTokenizer
 from tests.decoding.test_ctranslate2_model import stored
 
@@ -78,16 +79,27 @@ def test_each_fault_is_found(kind, read, tmp_path):
     reason = FAULTS[kind]
     expected = pytest.raises(UserError, match=reason) if reason else nullcontext()
     with expected:
-        check_faithful(model, Ours(one, kind), "the tool")
+        check_faithful(model, lambda: Ours(one, kind), "the tool")
+
+
+def test_the_weights_are_read_once_the_exported_model_is_gone(tmp_path, monkeypatch):
+    """So that a large model isn't in memory twice."""
+    save_model(tmp_path / "model", one := stored(max_length=60))
+    opened = [Ours(one, "")]
+    alive, read = weakref.ref(opened[0]), ModelDirectory.weights
+    left = []
+    monkeypatch.setattr(ModelDirectory, "weights", lambda model: [left.append(alive()), read(model)][1])
+    check_faithful(read_model(tmp_path / "model"), opened.pop, "the tool")
+    assert left == [None]
 
 
 def test_a_translation_has_a_token_before_its_end():
     one = stored(output_bias=True, max_length=60)
     with torch.no_grad():
         one.model.output.bias[one.config.eos_id] = 50.0
-    check_faithful(one, Ours(one, ""), "the tool")
+    check_faithful(one, lambda: Ours(one, ""), "the tool")
     with pytest.raises(UserError, match="finds other tokens likelier"):
-        check_faithful(one, Ours(one, "is empty"), "the tool")
+        check_faithful(one, lambda: Ours(one, "is empty"), "the tool")
 
 
 class Placed(ScaledDotProductAttention):

@@ -195,7 +195,9 @@ def test_the_name_of_the_file(tmp_path):
         export_argos(stored(), tmp_path / "x.zip")
 
 
-@pytest.mark.parametrize(("code", "name"), [("ko", "Korean"), ("pt-BR", "Portuguese (Brazil)"), ("zt", "zt")])
+@pytest.mark.parametrize(
+    ("code", "name"), [("ko", "Korean"), ("pt-BR", "Portuguese (Brazil)"), ("zt", "Chinese (Traditional)")]
+)
 def test_names_of_languages(code, name, tmp_path):
     export_argos(stored(languages=(code, "en")), tmp_path / "x.argosmodel")
     metadata = json.loads((installed(tmp_path / "x.argosmodel", tmp_path / "here") / "metadata.json").read_text())

@@ -66,6 +66,15 @@ def test_each_direction_has_examples_of_its_own():
     assert found["de", "en"] == ((example_text("de"), example_text("en")),)
 
 
+def test_a_page_begins_with_a_direction_that_it_describes():
+    """Of a model of many source languages one from its own, and one that it was validated on."""
+    model = CopyingTranslator("en", "mul", tags=("af", "de", "en", "ko"))
+    model.info.source_tokenizer.many_sources = True
+    for examples, target in (({}, "af"), ({model: [(">>en:ko<< one", "하나")]}, "ko")):
+        first = Pairs([model, CopyingTranslator("fr", "de")], examples).first
+        assert (first.source, first.target) == ("en", target)
+
+
 def test_the_heads_are_measured_on_the_validation_pairs_of_the_model(serve):
     model, other = CopyingTranslator("ko", "en"), CopyingTranslator("de", "en")
     long = "x" * (LONGEST_ANALYSED + 1)

@@ -8,7 +8,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from headway.cli.serve import LOOPBACK, _is_loopback, _read_keys
+from headway.cli.serve import LOOPBACK, MOST_NAMED, _is_loopback, _loaded, _read_keys
 from headway.errors import UserError
 from headway.serving.guard import Metrics
 from headway.serving.server import (
@@ -21,6 +21,13 @@ from headway.serving.server import (
     collect_rarely,
     parse_proxies,
 )
+
+
+def test_many_language_pairs_take_one_line():
+    pairs = [(str(number), "en") for number in range(MOST_NAMED)]
+    assert _loaded(pairs)[:2] == ["0 -> en is loaded", "1 -> en is loaded"]
+    assert len(_loaded(pairs)) == MOST_NAMED
+    assert _loaded([*pairs, ("de", "en")]) == [f"{MOST_NAMED + 1} language pairs are loaded"]
 
 
 @pytest.mark.parametrize(

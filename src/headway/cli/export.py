@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from headway.decoding.faithful import Exported
     from headway.insight.analyses.head_importance import HeadImportance
-    from headway.storage import StoredModel
+    from headway.storage import AnyModel
     from headway.translator import Translator
 
-    Tool = tuple[Callable[[StoredModel, Path], None], Callable[[StoredModel, Path], Exported]]
-    """Functions that write an exported model and open it."""
+    Tool = tuple[Callable[[Any, Path], None], Callable[[Any, Path], Exported]]
+    """Functions that write an exported model and open it, given the model: for ctranslate2 on disk, else in memory."""
 
 TARGETS = ("huggingface", "ctranslate2", "onnx", "argos", "web")
 QUANTIZED = ("ctranslate2", "argos")
@@ -60,7 +60,7 @@ def export(
     headway export runs/mine --to argos --output mine.argosmodel
     headway export runs/mine --to web --output mine.html
     """
-    from headway.storage import load_model
+    from headway.storage import load_model, read_model
     from headway.translator import Translator
     from headway.translator.int8 import judge_int8
 
@@ -77,14 +77,16 @@ def export(
         raise UserError(f"--reference {reference}: needs the --source that it translates")
     test_set = None if source is None else TestSet(source, reference, None, model, target_language)
     use_threads(threads)
-    stored = load_model(model)
+    stored = read_model(model) if to == "ctranslate2" else load_model(model)
     if to in QUANTIZED:
         SearchOptions(**stored.decoding).warn_of_lost(to)
-    translator = Translator(stored, device="cpu")
-    sources = [] if test_set is None else test_set.tagged(translator)
-    texts = [one.text for one in translator.translate(sources, beam_size=1)]
+    translator = Translator(stored, device="cpu", engine="torch") if test_set or to == "web" else None
+    sources = test_set.tagged(translator) if translator and test_set else []
+    texts = [one.text for one in translator.translate(sources, beam_size=1)] if translator else []
     tell(f"{model}: exporting, and checking that the result translates as the model does")
-    write, opened = page_export(translator, model, precision) if to == "web" else _tool(to, quantization)
+    page = page_export(translator, model, precision) if translator and to == "web" else None
+    write, opened = page or _tool(to, quantization)
+    translator = None  # with its copies of the weights
     write(stored, output)
     tell(f"{output}: written and checked")
     if (quantization or {"argos": "int8"}.get(to, "")).startswith("int8"):
@@ -149,12 +151,12 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
 
 
 def _report_difference(
-    stored: StoredModel, test_set: TestSet, sources: list[str], texts: list[str], exported: Exported
+    stored: AnyModel, test_set: TestSet, sources: list[str], texts: list[str], exported: Exported
 ) -> None:
     """Compares BLEU by greedy search; the tools' beams differ by their length penalties."""
     from headway.evaluation import score_translations
 
-    source, target, longest = stored.source_tokenizer, stored.target_tokenizer, stored.model.config.max_length - 1
+    source, target, longest = stored.source_tokenizer, stored.target_tokenizer, stored.config.max_length - 1
     exported_texts = []
     for text in sources:
         ids = source.encode(text, tagged=True)

@@ -113,6 +113,7 @@ def calibrate(
     translator = Translator(info, device=translator.device, engine=translator.engine)  # type: ignore[arg-type]
     translations = translator.translate(sources)  # in the precision that the model has from now on
     found = learn_calibration(translator.engines.reader, info, translations, test_set.references)
+    del translator  # with its copies of the weights
     write_model(output, replace(info, calibration=found), info.config, info.weights())
     tell(f"{output}: written, calibrated")
 

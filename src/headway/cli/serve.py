@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import signal
+from collections.abc import Collection
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,8 @@ from headway.serving.settings import Limits, Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine in the Host of a request."""
+MOST_NAMED = 20
+"""Language pairs that are named one by one when the models are loaded."""
 
 
 def serve(
@@ -108,12 +111,18 @@ def serve(
     for translator, validated in loaded.items():
         translator.domain = [source for source, _ in validated]
     pairs = Pairs(loaded, {} if settings.api_keys else loaded)  # the examples can be seen without a key
-    for pair in pairs.values():
-        tell(f"headway: {pair.source} -> {pair.target} is loaded")
+    for line in _loaded(pairs):
+        tell(f"headway: {line}")
     service = Service(pairs, settings)
     tell(f"headway: {check_memory(loaded, settings, service.workers)}")
     service.warm_up()
     run(service, taken, proxies)
+
+
+def _loaded(pairs: Collection[tuple[str, str]]) -> list[str]:
+    if len(pairs) > MOST_NAMED:
+        return [f"{len(pairs):,} language pairs are loaded"]
+    return [f"{source} -> {target} is loaded" for source, target in pairs]
 
 
 def _is_loopback(host: str) -> bool:

@@ -49,7 +49,7 @@ def export_ctranslate2(model: AnyModel, output: Path, quantization: str | None =
     with write_directory(output) as folder:
         exact = folder / "exact"
         _save(model, exact, None)
-        check_faithful(model, CTranslate2Model(model, exact), "CTranslate2")
+        check_faithful(model, lambda: CTranslate2Model(model, exact), "CTranslate2")
         if quantization is None:
             for file in exact.iterdir():
                 file.rename(folder / file.name)
@@ -142,6 +142,9 @@ def _save(model: AnyModel, folder: Path, quantization: str | None) -> None:
     from ctranslate2.specs import common_spec, transformer_spec
 
     config, weights = model.config, model.weights()
+    for name in ("source_embedding.weight", "target_embedding.weight", "output.weight") if quantization else ():
+        if name in weights:  # CTranslate2 multiplies and rounds a matrix in place, and this may be the model's own
+            weights[name] = weights[name].copy()
     plain = PlainTransformer(config, weights)
     options = {
         "pre_norm": config.norm == "pre",
@@ -194,7 +197,8 @@ def _vocabulary_map(model: AnyModel, shortlist: Shortlist) -> Iterator[str]:
             yield f"{piece}\t{pieces}"
 
 
-def _set_layer(spec: Any, name: str, weights: Mapping[str, Floats], *, crosses: bool) -> None:
+def _set_layer(spec: Any, name: str, weights: dict[str, Any], *, crosses: bool) -> None:
+    """Takes the layer's matrices out of the weights, so they aren't in memory twice."""
     linears = {
         "self_attention.query self_attention.key self_attention.value": spec.self_attention.linear[0],
         "self_attention.output": spec.self_attention.linear[1],
@@ -208,7 +212,8 @@ def _set_layer(spec: Any, name: str, weights: Mapping[str, Floats], *, crosses: 
         norms["cross"] = spec.attention.layer_norm
     for parts, linear in linears.items():  # a layer with the outputs of all, one after the other
         linear.weight, linear.bias = (
-            np.concatenate([weights[f"{name}.{part}.{kind}"] for part in parts.split()]) for kind in ("weight", "bias")
+            np.concatenate([weights.pop(f"{name}.{part}.{kind}") for part in parts.split()])
+            for kind in ("weight", "bias")
         )
     for part, norm in norms.items():
         _set_norm(norm, weights, f"{name}.{part}_residual.norm")

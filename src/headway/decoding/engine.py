@@ -50,9 +50,9 @@ class TorchEngine:
         `dtype`, `score` the model's own."""
         self._model = model
         self.device = next(model.parameters()).device
+        self._output = PackedLinear([model.output], dtype)  # first: packing takes another copy of a layer
         self._encoder = packed(model.encoder, dtype)
         self._decoder = DecoderStep(model, dtype)
-        self._output = PackedLinear([model.output], dtype)
         self._dtype = dtype
         self.bos_id, self.eos_id = model.config.bos_id, model.config.eos_id
         forbidden = [id_ for id_ in (model.config.pad_id, self.bos_id, *never) if id_ != self.eos_id]

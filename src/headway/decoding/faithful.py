@@ -37,20 +37,25 @@ class Exported(Protocol):
         ...
 
 
-def check_faithful(model: AnyModel, exported: Exported, tool: str) -> None:
-    """Raises UserError if the exported model finds tokens that aren't the likeliest, or other log-probabilities."""
+def check_faithful(model: AnyModel, opened: Callable[[], Exported], tool: str) -> None:
+    """Raises UserError if the exported model finds tokens that aren't the likeliest, or other log-probabilities.
+    opened: loads the exported model, which leaves the memory before the weights of a `ModelDirectory` are read."""
     if model.config.core:
         raise UserError(f"{tool} has no {model.config.core}, the model's core of attention; nothing was exported")
-    config, logits, never = model.config, _logits_of(model), never_generated(model)
+    config, never, exported = model.config, never_generated(model), opened()
     remedy = "nothing was exported. Is this a version that headway was tested with?"
     most = min(LONGEST_TRANSLATION, config.max_length - 1)
-    for source in _probes(config):
-        found = exported.translate(source, most)
+    answers = [
+        (source, found := exported.translate(source, most), exported.score(source, found)) for source in _probes(config)
+    ]
+    del exported
+    logits = _logits_of(model)
+    for source, found, scores in answers:
         places, ids = np.arange(len(found) + 1), [*found, config.eos_id]
         steps = logits(np.array([[*source, config.eos_id]]), np.array([[config.bos_id, *found]]))[0].astype(np.float64)
         steps -= steps.max(axis=1, keepdims=True)
         steps -= np.log(np.exp(steps).sum(axis=1, keepdims=True))  # (target length + 1, vocabulary)
-        difference = np.abs(steps[places, ids] - exported.score(source, found)).max()
+        difference = np.abs(steps[places, ids] - scores).max()
         if not difference <= TOLERANCE:
             raise UserError(
                 f"{tool} gives other scores than headway for a sentence of {len(source)} tokens (a log-probability "
@@ -77,8 +82,11 @@ def _logits_of(model: AnyModel) -> Callable[[Ids, Ids], Floats]:
         return PlainTransformer(model.config, model.weights()).logits
     import torch
 
-    net = copy.deepcopy(model.model).cpu().eval().requires_grad_(False)
-    return lambda source, target: net(torch.from_numpy(source), torch.from_numpy(target)).float().numpy()
+    net = model.model
+    if net.training or next(net.parameters()).device.type != "cpu":
+        net = copy.deepcopy(net).cpu().eval()
+    logits = torch.inference_mode()(lambda source, target: net(torch.from_numpy(source), torch.from_numpy(target)))
+    return lambda source, target: logits(source, target).float().numpy()
 
 
 def _probes(config: ModelConfig) -> Iterator[list[int]]:

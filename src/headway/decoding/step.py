@@ -15,7 +15,7 @@ EPYC, and twice in bf16 with few rows (docs/tried.md).
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -160,14 +160,14 @@ class PackedLinear(nn.Module):
         """`scale` is a factor of the first layer's outputs."""
         super().__init__()
         weights, biases = zip(*map(_weight_and_bias, layers), strict=True)
-        weight, bias = (
-            None if tensors[0] is None else torch.cat([tensors[0] * scale, *tensors[1:]]).detach().to(dtype)
-            for tensors in (weights, biases)
-        )
-        assert weight is not None
-        self._bias: Tensor | None = bias
-        self._packed = _can_be_packed(weight)
-        self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self._packed else weight
+
+        def joined(rows: Sequence[Tensor]) -> Tensor:  # itself if it is one: a freed copy leaves a gap in the heap
+            is_one = len(rows) == 1 and scale == 1
+            return (rows[0] if is_one else torch.cat([rows[0] * scale, *rows[1:]])).detach().to(dtype)
+
+        self._bias = None if biases[0] is None else joined(biases).clone()
+        self._packed = _can_be_packed(weight := joined(weights))
+        self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self._packed else weight.clone()
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., d_in) -> (..., d_out)"""
@@ -199,11 +199,6 @@ def _can_be_packed(weight: Tensor) -> bool:
 
 def packed(module: Module, dtype: torch.dtype) -> Module:
     """A copy of the module in `dtype` for using it: without dropout, and with its linear layers packed."""
-    copied = copy.deepcopy(module).to(dtype).eval()
-    for parent in list(copied.modules()):
-        for name, child in list(parent.named_children()):
-            if type(child) is nn.Linear:
-                setattr(parent, name, PackedLinear([child], dtype))
-            elif isinstance(child, Dropout):
-                setattr(parent, name, nn.Identity())
-    return copied
+    copies: Any = {id(one): PackedLinear([one], dtype) for one in module.modules() if type(one) is nn.Linear}
+    copies |= {id(one): nn.Identity() for one in module.modules() if isinstance(one, Dropout)}
+    return copy.deepcopy(module, copies).to(dtype).eval()

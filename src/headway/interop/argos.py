@@ -24,8 +24,6 @@ from headway.text.tokenizer import fingerprint
 SUFFIX = ".argosmodel"
 LONGEST = 1024
 """Tokens of a sentence that Argos gives to a model, <eos> included; the others are cut off."""
-OWN_CODES = ("pb", "zt")
-"""Argos's codes of Brazilian Portuguese and traditional Chinese."""
 
 
 def export_argos(stored: StoredModel, output: Path, quantization: str | None = None) -> None:
@@ -70,7 +68,7 @@ def _check_possible(stored: StoredModel) -> None:
         limit = f"this one has learned positions for {config.max_length}"
         raise UserError(f"Argos Translate gives up to {LONGEST:,} tokens to a model; {limit}")
     for language in (stored.source_language, stored.target_language):
-        if not (is_language(language) or language in OWN_CODES):
+        if not is_language(language):
             raise UserError(f"Argos Translate needs the code of a language, such as en or de; {language!r} is none")
 
 

@@ -61,7 +61,7 @@ def export_onnx(stored: StoredModel, output: Path) -> None:
     with write_directory(output, size) as folder:
         _save_graphs(stored, folder)
         _save_rest(stored, folder)
-        check_faithful(stored, OnnxModel(folder), "ONNX Runtime")
+        check_faithful(stored, lambda: OnnxModel(folder), "ONNX Runtime")
 
 
 class _Graph(nn.Module):

@@ -101,7 +101,7 @@ def export_web(
             f"load too long, and a phone has no memory for it{smaller}"
         )
     exact = file if precision == "float32" else model_file(about, weights, "float32")
-    check_faithful(stored, _opened(stored, exact), "the page's engine")
+    check_faithful(stored, lambda: _opened(stored, exact), "the page's engine")
     if output.suffix == ONE_FILE_SUFFIX:
         output.parent.mkdir(parents=True, exist_ok=True)
         write_file(output, _one_file(file).encode("utf-8"))

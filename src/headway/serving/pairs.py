@@ -103,7 +103,11 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
 
     @property
     def first(self) -> LanguagePair:
-        return next(iter(self.values()))
+        """The direction that a page begins with: one of the first model's that it describes, if possible one with
+        validation text."""
+        some = next(iter(self.values()))
+        own = [pair for pair in self.shown if pair.translator is some.translator]
+        return max(own, key=lambda pair: len(pair.validated), default=some)
 
     def sources(self, target: str | None = None) -> list[str]:
         """Codes that can be translated, or translated into `target`."""

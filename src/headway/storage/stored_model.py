@@ -3,18 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from headway.errors import UserError
 from headway.model.config import ModelConfig
 from headway.model.transformer import Transformer, own_core
-from headway.storage.model_directory import WEIGHTS_FILE, ModelDirectory, read_model, write_model
+from headway.storage.model_directory import ModelDirectory, read_model, write_model
 from headway.storage.model_info import ModelInfo
-from headway.storage.tensors import arrays_checksum, check_kinds, kind_of
+from headway.storage.tensors import arrays_checksum
 
 
 @dataclass(kw_only=True)
@@ -60,9 +62,8 @@ def to_torch(directory: ModelDirectory) -> StoredModel:
             f"headway translate, evaluate and inspect run that code with --core {needed}, a recipe with model.core"
         )
     weights = {name: torch.from_numpy(weight) for name, weight in directory.weights().items()}
-    model = Transformer(directory.config, own_core(directory.config))
-    load_named_weights(model, weights, str(directory.folder / WEIGHTS_FILE))
-    return StoredModel(model=model.eval(), **{one.name: getattr(directory, one.name) for one in fields(ModelInfo)})
+    model = made_of(weights, directory.config)
+    return StoredModel(model=model, **{one.name: getattr(directory, one.name) for one in fields(ModelInfo)})
 
 
 def named_weights(model: Transformer) -> dict[str, Tensor]:
@@ -70,15 +71,22 @@ def named_weights(model: Transformer) -> dict[str, Tensor]:
     return {name: parameter.detach().contiguous() for name, parameter in model.named_parameters()}
 
 
-def load_named_weights(model: Transformer, weights: Mapping[str, Tensor], origin: str) -> None:
-    """Copies weights into the model; they must be exactly the model's, and finite. Raises UserError."""
-    parameters = dict(model.named_parameters())
-    found, expected = ({name: kind_of(one) for name, one in tensors.items()} for tensors in (weights, parameters))
-    check_kinds(found, expected, origin)
-    check_finite(weights, origin)
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
+class _Undrawn(TorchFunctionMode):
+    """A context in which new parameters stay as they are allocated, without random numbers, so they take no memory."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = next(iter((*args, *(kwargs or {}).values())), None)
+        is_drawn = isinstance(given, nn.Parameter) and func.__name__.endswith(("uniform_", "normal_"))
+        return given if is_drawn else func(*args, **kwargs or {})
+
+
+def made_of(weights: Mapping[str, Tensor], config: ModelConfig) -> Transformer:
+    """A model of these very tensors, which aren't copied: all weights of the config, in float32."""
+    with _Undrawn():
+        model = Transformer(config, own_core(config))
+    for name, parameter in model.named_parameters():
+        parameter.data = weights[name]
+    return model.eval()
 
 
 def check_finite(weights: Mapping[str, Tensor], origin: str) -> None:

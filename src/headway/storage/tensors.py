@@ -73,7 +73,7 @@ def check_kinds(found: Mapping[str, TensorKind], expected: Mapping[str, TensorKi
 def load_arrays(file: Path, expected: Mapping[str, TensorKind]) -> dict[str, NDArray[Any]]:
     """The tensors of a file. Raises UserError, before any is read, unless their kinds are those expected."""
     check_kinds(read_header(file), expected, file)
-    return numpy.load_file(file)
+    return numpy.load_file(file, backend="pread")  # a mapped file would stay in memory, too
 
 
 def load_tensors(file: Path, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:

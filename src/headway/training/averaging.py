@@ -14,7 +14,7 @@ from torch import Tensor
 from headway.errors import UserError
 from headway.model import Transformer
 from headway.storage import load_model, save_model, with_int8
-from headway.storage.stored_model import load_named_weights, named_weights
+from headway.storage.stored_model import made_of, named_weights
 from headway.text.tokenizer import fingerprint
 from headway.training.optim import trained_weights
 
@@ -69,7 +69,8 @@ def average_models(folders: Sequence[Path], output: Path) -> None:
             first.training_flops = max(first.training_flops, other.training_flops)  # the work of a run includes all
         for name, tensor in named_weights(other.model).items():
             sums[name] += tensor
-    load_named_weights(first.model, {name: (total / len(folders)).float() for name, total in sums.items()}, "the mean")
+    means = {name: (total / len(folders)).float() for name, total in sums.items()}
+    first.model = made_of(means, first.config)
     names = ", ".join(folder.name for folder in folders)
     note = f"The weights are the mean of those of {len(folders)} models ({names}); the scores above are of the first."
     first.calibration = None  # it knows the first model's probabilities

@@ -17,7 +17,7 @@ from headway.model import Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.recipe.inherited import UNKNOWN_LANGUAGES
 from headway.storage import StoredModel, with_int8
-from headway.storage.stored_model import load_named_weights, named_weights
+from headway.storage.stored_model import made_of, named_weights
 from headway.text.characters import is_too_long
 from headway.text.growing import Changed, NewPiece, grow, keep, learn_pieces, needed_ids
 from headway.text.subwords import SubwordTokenizer
@@ -115,13 +115,12 @@ def _grown_together(
 
 def _changed_model(model: Transformer, source: Changed, target: Changed) -> Transformer:
     sizes = {"source_vocab_size": source.tokenizer.vocab_size, "target_vocab_size": target.tokenizer.vocab_size}
-    changed, weights = Transformer(replace(model.config, **sizes)), named_weights(model)
     sides = {"source_embedding.weight": source, "target_embedding.weight": target, "output.weight": target}
+    weights = {name: weight if name in sides else weight.clone() for name, weight in named_weights(model).items()}
     for name, side in sides.items():
         if name in weights:  # a shared one has its first name
             weights[name] = torch.stack([weights[name][ids].mean(0) for ids in side.rows])
     if (bias := weights.get("output.bias")) is not None:
         possible = bias.masked_fill(bias < IMPOSSIBLE / 2, bias[UNK_ID].item())
         weights["output.bias"] = torch.stack([(possible if ids[1:] else bias)[ids].mean() for ids in target.rows])
-    load_named_weights(changed, weights, "the changed model")
-    return changed.eval()
+    return made_of(weights, replace(model.config, **sizes))

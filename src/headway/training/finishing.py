@@ -19,8 +19,9 @@ from headway.errors import UserError
 from headway.evaluation import evenly, score_margins, score_translations
 from headway.model import ModelConfig
 from headway.recipe.recipe import Recipe
-from headway.storage import find_model, load_model, save_model
+from headway.storage import find_model, load_model, read_model, save_model
 from headway.storage.checksums import find_damage
+from headway.storage.model_directory import write_model
 from headway.storage.steps import step_folders
 from headway.threads import current_threads
 from headway.training.checkpoint import read_state
@@ -76,10 +77,10 @@ def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
     """Finishes the run, or only adds int8's cost to its best model. minutes: of the training, for a share of them."""
     if recipe.training.finish:
         finish(recipe, run, tell, SHARE_OF_END * minutes)
-    elif (stored := load_model(folder := find_model(run), recipe.model.core)).int8 is None:
-        judged = judge_int8(stored, *validation_pairs(recipe, run), tell)
+    elif (best := read_model(folder := find_model(run), recipe.model.core)).int8 is None:
+        judged = judge_int8(best, *validation_pairs(recipe, run), tell)
         if judged.int8 is not None:
-            save_model(folder, judged)
+            write_model(folder, judged, judged.config, judged.weights())
 
 
 def finish(recipe: Recipe, run: Path, tell: Tell, minutes: float) -> None:

@@ -22,7 +22,7 @@ from headway.recipe.sizes import count
 from headway.storage import ModelInfo, StoredModel, read_model
 from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
-from headway.storage.stored_model import load_named_weights, named_weights, to_torch
+from headway.storage.stored_model import to_torch
 from headway.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer, language_tag
 from headway.training.adapters import add_adapter, need_peft
 from headway.training.averaging import MovingAverage
@@ -199,20 +199,18 @@ def base_of(recipe: Recipe, state: State | None) -> dict[str, str]:
 
 
 def _trainable(stored: StoredModel) -> StoredModel:
-    """The model as training needs it. A decoder that starts with another symbol, as Marian's do with <pad>, starts with
-    <sos>, which gets that symbol's embedding, unless it is the one of `_bos_id`. Pieces that an imported model can't
-    generate, because its vocabulary lacks them, get the row of <unk> and its probability."""
-    config = stored.config
-    bos_id = _bos_id(stored.source_tokenizer)
-    model = Transformer(replace(config, bos_id=bos_id), own_core(config))
-    load_named_weights(model, named_weights(stored.model), "the model to start from")
+    """The model, changed to what training needs. A decoder that starts with another symbol, as Marian's do with <pad>,
+    starts with <sos>, which gets that symbol's embedding, unless it is the one of `_bos_id`. Pieces that an imported
+    model can't generate, because its vocabulary lacks them, get the row of <unk> and its probability."""
+    model, bos_id = stored.model, _bos_id(stored.source_tokenizer)
     with torch.no_grad():
-        model.target_embedding.weight[bos_id] = model.target_embedding.weight[config.bos_id]
+        model.target_embedding.weight[bos_id] = model.target_embedding.weight[model.config.bos_id]
         if (bias := model.output.bias) is not None:
             impossible = bias < IMPOSSIBLE / 2
             impossible[BOS_ID] = False
             bias[impossible] = bias[UNK_ID]
-    return replace(stored, model=model.eval())
+    model.config = replace(model.config, bos_id=bos_id)
+    return stored
 
 
 def _bos_id(tokenizer: Tokenizer) -> int:

@@ -55,7 +55,7 @@ def export_huggingface(stored: StoredModel, output: Path) -> None:
         longest = stored.model.config.max_length - 1 - len(tokens[:1])
         card = card.format(**vars(stored), longest=longest, options=options, forced=forced)
         (folder / names.CARD_FILE).write_text(card, encoding="utf-8")
-        check_faithful(stored, HuggingFaceModel(stored, folder), "Hugging Face Transformers")
+        check_faithful(stored, lambda: HuggingFaceModel(stored, folder), "Hugging Face Transformers")
         _check_tokenizer(stored, folder, tokens, transformers)
 
 

@@ -253,6 +253,7 @@ function showTarget() {
   showSwap();
   const models = modelsFor(state.models, $("source").value, $("target").value);
   const names = languageNames();
+  $("models").parentElement.hidden = !models.length;
   $("models").replaceChildren(...models.map((model) => item("li", modelLine(model, state.language, names))));
   const buttons = exampleButtons(models, (text, { source, target }) => {
     showLanguages(source, target);
