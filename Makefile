@@ -26,8 +26,9 @@ $(READY): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/headway demo
 
-# A core for each process: two threads of one process would wait for each other most of the time.
-PYTEST_ON_EACH_CORE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+# A core for each process: two threads of one process would wait for each other most of the time. In the order of their
+# names: otherwise files of few tests come last, and of these some take minutes, in which the other core waits.
+PYTEST_ON_EACH_CORE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test: setup
 	$(PYTEST_ON_EACH_CORE) --ignore tests/system --ignore tests/faults

@@ -130,16 +130,19 @@ def test_ranks_train_the_adapter_of_one_process(corpus, tmp_path, precision):
     assert run_headway("train", *train_options(corpus, 20), "--out", tmp_path / "start").code == 0
     more = ["--init-from", tmp_path / "start", "model.norm=pre", "training.adapter.rank=4", *EXACT]
     more.append(f"training.precision={precision}")
-    for count in (1, 2):
-        options = [*train_options(corpus, 20), *more, "--out", tmp_path / str(count), "--processes", count]
-        for again in (options, ["--resume", tmp_path / str(count), "training.max_steps=30", "--processes", count]):
-            outcome = run_headway("train", *again)
-            assert outcome.code == 0, outcome.err
+    to_the_end = "training.max_steps=30"
+    options = [*train_options(corpus, 20), *more, "--processes", 2]
+    for arguments in (
+        [*options, "--out", tmp_path / "2"],
+        ["--resume", tmp_path / "2", to_the_end, "--processes", 2],
+        [*options, to_the_end, "--out", tmp_path / "whole"],
+        [*options, to_the_end, "--out", tmp_path / "1", "--processes", 1],
+    ):
+        outcome = run_headway("train", *arguments)
+        assert outcome.code == 0, outcome.err
     alone, together = ([loss for _, loss in losses(tmp_path / count)] for count in "12")
     assert len(alone) == 30
     assert together == pytest.approx(alone, rel=1e-5 if precision == "fp32" else 1e-2)
-    outcome = run_headway("train", *options, "training.max_steps=30", "--out", tmp_path / "whole")
-    assert outcome.code == 0, outcome.err
     whole, parts = (
         {file.name: file.read_bytes() for file in (tmp_path / run).glob("checkpoints/step-00000030/*.safetensors")}
         for run in ("whole", "2")
