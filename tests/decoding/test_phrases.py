@@ -93,6 +93,12 @@ def test_required_phrases_are_found_only_in_what_holds_the_phrases(ids, phrases,
         assert holds(ids, [one], parts) == RequiredPhrases([(one,)], parts).found_in(0, ids)
 
 
+def test_a_phrase_within_another_leaves_it_its_place():
+    for phrases in itertools.permutations([Phrase((2,)), Phrase((2, 3))]):
+        assert RequiredPhrases([phrases], NO_PARTS).found_in(0, [2, 3, 2])
+        assert not RequiredPhrases([phrases], NO_PARTS).found_in(0, [2, 3])
+
+
 def test_a_begun_phrase_is_judged_with_the_expected_cost_of_its_rest():
     """2 is less likely than 4, but its phrase as a whole is likelier: -2 - 0.1 against -1 - 1.5."""
     beams = started(RequiredPhrases([(Phrase((2, 3)), Phrase((4, 3)))], NO_PARTS), [6])

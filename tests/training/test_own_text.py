@@ -86,7 +86,8 @@ def test_languages_that_no_name_tells_are_told_by_the_text(tmp_path: Path) -> No
         told: list[str] = []
         request = RunRequest(*files, [], [], None, None, [*overrides], 1.0, fast=False)
         keys = with_languages(request, told.append).overrides
-        assert told == ([f"{' '.join(keys[len(overrides) :])}: by the text, because no file name names a language"])
+        added = " ".join(keys[len(overrides) :])
+        assert told == [f"{added}: recognized from the text, because the file names don't tell"]
         return keys
 
     both = ["data.source_language=de", "data.target_language=en"]

@@ -140,10 +140,10 @@ def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], 
 
 
 def with_languages(request: RunRequest, tell: Callable[[str], None]) -> RunRequest:
-    """The request with languages that neither keys nor file names tell, by the text. Raises UserError."""
-    given = {"source": request.source, "target": request.target}
+    """The request, with languages recognized from the text if neither keys nor file names tell them. Raises
+    UserError."""
     try:
-        make_recipe({"data": {"train": given, "valid": given}}, [*request.overrides, ENDLESS], "command line")
+        _section(request)
     except UnclearLanguagesError as error:
         corpus = _corpus(request.source, request.target, ("", ""), request.columns)
         some = evenly([*islice(corpus.pairs(), FIRST_PAIRS)], RECOGNIZED)
@@ -151,16 +151,21 @@ def with_languages(request: RunRequest, tell: Callable[[str], None]) -> RunReque
         if not all(found.values()) or len({*found.values()}) < len(found):
             raise
         keys = [f"data.{side}_language={code}" for side, code in found.items()]
-        tell(f"{' '.join(keys)}: by the text, because no file name names a language")
+        tell(f"{' '.join(keys)}: recognized from the text, because the file names don't tell")
         return replace(request, overrides=[*request.overrides, *keys])
     return request
 
 
-def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
-    """The section `data` of the recipe, with the parts that are given or set apart."""
+def _section(request: RunRequest) -> DataSection:
+    """The section `data` by the keys of the request, before parts are set apart. Raises UserError."""
     given = {"source": request.source, "target": request.target}
     document = {"data": {"train": given, "valid": given}}
-    section = make_recipe(document, [*request.overrides, ENDLESS], "command line").data
+    return make_recipe(document, [*request.overrides, ENDLESS], "command line").data
+
+
+def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[str, Any]:
+    """The section `data` of the recipe, with the parts that are given or set apart."""
+    given, section = {"source": request.source, "target": request.target}, _section(request)
     source, target = languages = section.source_language, section.target_language
     corpus = _corpus(request.source, request.target, languages, request.columns)
     if request.valid_source:
