@@ -1,6 +1,9 @@
 """What all tests share."""
 
 import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -24,3 +27,14 @@ settings.load_profile("steady")  # pytest --hypothesis-profile full takes the ot
 def _seeded() -> None:
     """Every test starts from the same random state."""
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch) -> Iterator[Path]:
+    """The current folder, empty, from which modules can be imported; they are forgotten after the test."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    yield tmp_path
+    for name, module in [*sys.modules.items()]:
+        if Path(getattr(module, "__file__", None) or "/").is_relative_to(tmp_path):
+            del sys.modules[name]

@@ -89,9 +89,7 @@ def shell(line: str) -> str:
 
 
 @pytest.mark.parametrize("page", LINES)
-def test_the_page_runs(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)  # where `python` looks for a metric
+def test_the_page_runs(page, own_folder, monkeypatch):
     monkeypatch.setenv("HEADWAY_THREADS", str(torch.get_num_threads()))
     write_files(page)
     if page == "korean":  # it evaluates a model that another page has trained

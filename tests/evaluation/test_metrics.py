@@ -2,7 +2,6 @@
 
 import random
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +14,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 SOURCES, REFERENCES = ["eins", "zwei", "drei"], ["one", "two", "three"]
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch) -> Path:
-    """The current folder; modules of one test are not those of another."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def measure(body: str, name: str = "toy:metric") -> Measured:
@@ -36,10 +27,10 @@ def returned(value: str) -> Measured:
 
 
 @pytest.mark.parametrize("page", ["evaluation.md", "evaluation.ko.md"])
-def test_that_of_the_docs(page, folder):
+def test_that_of_the_docs(page, own_folder):
     blocks = re.findall(r"```python\n# (\w+)\.py.*?\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
     for name, code in blocks:
-        (folder / f"{name}.py").write_text(code)
+        (own_folder / f"{name}.py").write_text(code)
     found = load_metric("my_metrics:exact").measure(SOURCES, ["ONE", "too", "three"], REFERENCES)
     assert found == Measured("my_metrics:exact", pytest.approx(2 / 3), (1.0, 0.0, 1.0))
     assert callable(load_metric("learned:comet").function)
