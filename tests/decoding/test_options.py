@@ -37,6 +37,12 @@ def test_the_least_and_the_most_of_each_option(name):
             made(beyond)
 
 
+@pytest.mark.parametrize("options, name", [(SearchOptions(), "beam_size"), (Sampling(), "top_k")])
+def test_options_stay_as_they_were_checked(options, name):
+    with pytest.raises(Exception, match="frozen|cannot assign"):
+        setattr(options, name, 0)
+
+
 WHOLE = ("beam_size", "max_length", "n_best", "no_repeat_ngram")
 
 

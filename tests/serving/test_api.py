@@ -234,6 +234,13 @@ def test_models_with_several_targets(serve):
     assert [one["name"] for one in korean] == ["영어", "독일어", "프랑스어"]
 
 
+def test_names_of_languages_in_the_codes_of_others(serve):
+    """Those of mBART, LibreTranslate and FLORES."""
+    server = serve(CopyingTranslator(source="en_XX", tags=("zt", "pb", "kor_Hang")))
+    korean = server.get("/languages", headers={"accept-language": "ko"}).json()
+    assert [one["name"] for one in korean] == ["영어", "중국어 (번체)", "포르투갈어 (브라질)", "한국어"]
+
+
 def test_programs_that_ask_libretranslate_are_answered(serve):
     """The requests that Mastodon, Discourse and Weblate make, and what they read of the answers."""
     server = serve()

@@ -112,10 +112,17 @@ training: {{max_steps: 12, validate_every: 100, tokens_per_batch: 1200, tokens_p
     assert first == second
 
 
-def test_ranks_draw_the_samples_of_one_process(corpus, tmp_path):
+@pytest.fixture(scope="module")
+def from_a_start(corpus, tmp_path_factory) -> list[object]:
+    """Options that begin with a model."""
+    run = tmp_path_factory.mktemp("runs") / "start"
+    assert run_headway("train", *train_options(corpus, 20), "--out", run).code == 0
+    return ["--init-from", run, "model.norm=pre"]
+
+
+def test_ranks_draw_the_samples_of_one_process(corpus, from_a_start, tmp_path):
     """In minimum-risk training. The second step's depend on the first one's gradients, to the last digit."""
-    assert run_headway("train", *train_options(corpus, 20), "--out", tmp_path / "start").code == 0
-    more = ["--init-from", tmp_path / "start", "model.norm=pre", "training.risk_samples=3", "training.precision=fp32"]
+    more = [*from_a_start, "training.risk_samples=3", "training.precision=fp32"]
     for count in (1, 2, 3):
         options = [*train_options(corpus, 2), *more, "--out", tmp_path / str(count), "--processes", count]
         outcome = run_headway("train", *options)
@@ -125,11 +132,9 @@ def test_ranks_draw_the_samples_of_one_process(corpus, tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_ranks_train_the_adapter_of_one_process(corpus, tmp_path, precision):
+def test_ranks_train_the_adapter_of_one_process(corpus, from_a_start, tmp_path, precision):
     """Frozen weights are bf16 if products are. Resumed as well."""
-    assert run_headway("train", *train_options(corpus, 20), "--out", tmp_path / "start").code == 0
-    more = ["--init-from", tmp_path / "start", "model.norm=pre", "training.adapter.rank=4", *EXACT]
-    more.append(f"training.precision={precision}")
+    more = [*from_a_start, "training.adapter.rank=4", *EXACT, f"training.precision={precision}"]
     to_the_end = "training.max_steps=30"
     options = [*train_options(corpus, 20), *more, "--processes", 2]
     for arguments in (

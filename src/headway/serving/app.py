@@ -274,8 +274,8 @@ async def admitted(request: Request, kind: type[Fields], clients: Clients) -> As
 def _named(code: str, locale: Locale | None = None) -> dict[str, str]:
     name = None
     with suppress(ValueError, UnknownLocaleError):
-        known = code.replace("_", "-").removesuffix("-XX")  # mBART's region of none
-        name = locale and is_language(code) and Locale.parse(known, sep="-").get_display_name(locale)
+        known = "_".join(filter(None, read_code(code)))
+        name = locale and is_language(code) and Locale.parse(known).get_display_name(locale)
     return {"code": code, "name": name or english_name(code)}
 
 
