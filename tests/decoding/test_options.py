@@ -37,9 +37,9 @@ def test_the_least_and_the_most_of_each_option(name):
             made(beyond)
 
 
-@pytest.mark.parametrize("options, name", [(SearchOptions(), "beam_size"), (Sampling(), "top_k")])
+@pytest.mark.parametrize(("options", "name"), [(SearchOptions(), "beam_size"), (Sampling(), "top_k")])
 def test_options_stay_as_they_were_checked(options, name):
-    with pytest.raises(Exception, match="frozen|cannot assign"):
+    with pytest.raises(Exception, match=r"frozen|cannot assign"):
         setattr(options, name, 0)
 
 
