@@ -31,9 +31,9 @@ def _seeded() -> None:
 
 @pytest.fixture
 def own_folder(tmp_path, monkeypatch) -> Iterator[Path]:
-    """The current folder, empty, from which modules can be imported; they are forgotten after the test."""
+    """The current folder, empty. Modules that the test imports from it are forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(sys, "path", [*sys.path])
     yield tmp_path
     for name, module in [*sys.modules.items()]:
         if Path(getattr(module, "__file__", None) or "/").is_relative_to(tmp_path):

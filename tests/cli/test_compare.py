@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -50,17 +49,14 @@ def a_run(folder: Path, seed: int, validations: dict[int, tuple[float, float]]) 
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(own_folder) -> Path:
     """The current folder, with two runs and a test set."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    a_run(tmp_path / "one", 1, {2: (4.0, 3.0), 4: (3.0, 12.5)})
-    a_run(tmp_path / "two", 2, {2: (4.5, 2.0)})
-    (tmp_path / "test.en").write_text("a b\nc\nb a c\n")
-    (tmp_path / "test.ko").write_text("b a\nc\nc a b\n")
-    (tmp_path / "toy.py").write_text("def ratio(sources, found, _):\n    return [len(one) for one in found]\n")
-    yield tmp_path
-    sys.modules.pop("toy", None)
+    a_run(own_folder / "one", 1, {2: (4.0, 3.0), 4: (3.0, 12.5)})
+    a_run(own_folder / "two", 2, {2: (4.5, 2.0)})
+    (own_folder / "test.en").write_text("a b\nc\nb a c\n")
+    (own_folder / "test.ko").write_text("b a\nc\nc a b\n")
+    (own_folder / "toy.py").write_text("def ratio(sources, found, _):\n    return [len(one) for one in found]\n")
+    return own_folder
 
 
 TEST_SET = ("--source", "test.en", "--reference", "test.ko", "--device", "cpu")

@@ -1,7 +1,6 @@
 """`evaluate` with metrics of one's own, on two small models that nobody trained."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,14 +27,14 @@ def broken(sources, translations, references):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(own_folder) -> Path:
     """Two models, a test set, and a module of metrics; the current folder."""
     words = WordTokenizer(["a", "b", "c"])
     for seed, name in enumerate(("ours", "other")):
         torch.manual_seed(seed)
         model = Transformer(ModelConfig(7, 7, d_model=8, num_heads=2, d_ff=12, encoder_layers=1, decoder_layers=1))
         save_model(
-            tmp_path / name,
+            own_folder / name,
             StoredModel(
                 model=model,
                 source_tokenizer=words,
@@ -46,13 +45,10 @@ def folder(tmp_path, monkeypatch) -> Path:
                 card="",
             ),
         )
-    (tmp_path / "test.en").write_text("a b\nc\nb a c\n")
-    (tmp_path / "test.ko").write_text("b a\nc\nc a b\n")
-    (tmp_path / "toy.py").write_text(TOY)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    yield tmp_path
-    sys.modules.pop("toy", None)
+    (own_folder / "test.en").write_text("a b\nc\nb a c\n")
+    (own_folder / "test.ko").write_text("b a\nc\nc a b\n")
+    (own_folder / "toy.py").write_text(TOY)
+    return own_folder
 
 
 def evaluate(*arguments: str) -> tuple[str, str]:

@@ -488,9 +488,9 @@ class Other: ...
 """
 
 
-def test_a_loss_of_ones_own(files, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("own_folder")
+def test_a_loss_of_ones_own(files, tmp_path):
     """Training minimises it, and logs the norm of its gradients; validation has the loss that it gives there."""
-    monkeypatch.chdir(tmp_path)
     Path("own_losses.py").write_text(OWN_LOSS)
     options = {"max_steps": 1, "max_gradient_norm": 0.0}
     run(recipe(files, **options), tmp_path / "plain")

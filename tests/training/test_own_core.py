@@ -35,14 +35,11 @@ TEXT = [f"{word} {other}" for word in "abcdefgh" for other in "abcdefgh"]
 
 
 @pytest.fixture
-def module(tmp_path, monkeypatch):
+def module(own_folder):
     """The folder with own_cores.py; nothing has imported it yet."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
     Path("own_cores.py").write_text(CORE)
     Path("text.src").write_text("".join(f"{line}\n" for line in TEXT))
-    yield tmp_path
-    sys.modules.pop("own_cores", None)
+    return own_folder
 
 
 def recipe(core=NAME, **training) -> Recipe:
