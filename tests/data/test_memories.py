@@ -383,3 +383,14 @@ def test_training_takes_the_languages_of_the_file(files, tmp_path):
     assert languages("a.tmx") == ("en-US", "de-DE")
     assert languages("a.tmx", "data.source_language=de") == ("de", "en-US")
     assert languages("a.po", "data.source_language=en") == ("en", "de")
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.mo"])
+def test_a_recipe_prepares_files_that_are_not_text(files, tmp_path, name):
+    from headway.data.prepare import prepare
+    from headway.recipe.reading import make_recipe
+
+    one = {"source": str(files / name)}
+    data = {"train": one, "valid": one, "source_language": "en", "target_language": "de"}
+    recipe = make_recipe({"data": data, "tokenizer": {"kind": "word"}, "training": {"max_steps": 1}})
+    assert prepare(recipe.preparation(32), tmp_path / "data", lambda _: None, lambda *_: None).valid_texts

@@ -174,3 +174,11 @@ def test_columns_and_keys_are_told_by_the_recipe_s_languages(tmp_path):
         f"notice: {tmp_path}/train.tsv: the first row names the columns: `de` is the source and `en` the target",
         f"notice: {tmp_path}/valid.jsonl: `de` is the source and `en` the target",
     ]
+
+
+def test_held_out_text_is_left_out_in_both_directions(tmp_path):
+    train, valid, held_out = (write(tmp_path, str(n), part) for n, part in enumerate((PAIRS, PAIRS[:1], PAIRS[1:9])))
+    data = {"train": train, "valid": valid, "held_out": held_out, "filters": {"overlap": "pair"}, **LANGUAGES}
+    recipe = make_recipe({"data": {**data, "both_directions": True}, "training": {"max_steps": 1}})
+    made = prepare(recipe.preparation(32), tmp_path / "data", lambda _: None, write_synthetic)
+    assert made.train.sizes == [len(PAIRS) - 9] * 2

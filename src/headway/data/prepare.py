@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headway.data.compressed import is_plain, unchanged
-from headway.data.corpus import CorpusFiles, read_chunks, read_lines, same_text
+from headway.data.corpus import CorpusFiles, is_two_sided, read_chunks, read_lines, same_text
 from headway.data.encoding import BLANK, TOO_LONG, ChunkEncoder, EncodingSettings, PairCounts, Texts, total
 from headway.data.options import DataSection, FiltersSection, ParallelFiles, PreparationOptions
 from headway.data.pair_noise import DICTIONARY_PAIRS, dictionary_of
@@ -169,6 +169,8 @@ class _Preparation:
                 for pair in corpus.pairs()
             ]
             held_out = texts if overlap else []
+            if data.both_directions:
+                held_out = [*held_out, *((target, source) for source, target in held_out)]
             tokenizers = self._tokenizers(tokenizers, held_out)
             valid, valid_texts = self._encode_valid(tokenizers)
             self._encode_train(tokenizers, valid_texts, held_out)
@@ -300,7 +302,10 @@ def _check_files(corpora: Sequence[CorpusFiles]) -> None:
                 raise UserError(
                     f"{pipes[0]}: is a pipe or device, but training reads its text several times; give a file"
                 )
-            firsts = [next(read_lines(file), None) for file in files]  # opens every file
+            firsts = [  # opens every file
+                next(replace(corpus, sources=[file]).pairs() if is_two_sided(file) else read_lines(file), None)
+                for file in files
+            ]
             if firsts.count(None) == len(files):
                 if corpus.targets:
                     for _ in corpus.pairs():
