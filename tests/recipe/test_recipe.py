@@ -499,3 +499,10 @@ def test_by_default_a_micro_batch_is_a_step(recipe_file):
     assert load_recipe(recipe_file, options).training.micro_batch_budget == 400
     options.append("training.tokens_per_micro_batch=150")
     assert load_recipe(recipe_file, options).training.micro_batch_budget == 150
+
+
+@pytest.mark.parametrize("value", ["5", "null"])
+def test_a_section_of_a_stage_must_have_keys(recipe_file, value):
+    recipe_file.write_text(recipe_file.read_text() + "\nstages: [{name: one}, {name: two, start: one}]\n")
+    with pytest.raises(UserError, match=r"stage two: a change of it is stages\.NAME\.section\.key=value"):
+        load_recipe(recipe_file, [f"stages.two.training={value}"])

@@ -124,7 +124,8 @@ def _stage_of(
 ) -> tuple[Recipe, Stage]:
     """The stage's own recipe, and the stage with all its differences from `recipe` written out. document: with the
     sections as they were given. changes: for all stages; own: for this one. Raises _Problem."""
-    if not isinstance(own, dict) or not own.keys() <= set(SECTIONS):
+    is_nested = isinstance(own, dict) and all(isinstance(one, dict) for one in own.values())
+    if not is_nested or not own.keys() <= set(SECTIONS):
         raise _Problem("a change of it is stages.NAME.section.key=value")
     sections = {name: {**(document.get(name) or {}), **getattr(stage, name)} for name in SECTIONS}
     sections = _merged(_merged(sections, changes), own)
