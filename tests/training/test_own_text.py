@@ -168,3 +168,8 @@ def test_filters_that_a_corpus_needs_are_chosen_where_parts_are_given(
     assert (filters.copies, filters.script) == (False, True)
     limited = replace(request, overrides=[*overrides, "training.max_steps=1"])
     assert not choose_for(limited, tmp_path / "limited", time.monotonic(), told.append).data.filters.copies
+
+
+def test_a_side_without_letters_has_no_script(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"the filter script drops 20 of 20 .* mostly no script and LATIN"):
+        judged(tmp_path, ["12 34"] * 20, ["hello there"] * 20, "data.target_language=ko")

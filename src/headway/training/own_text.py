@@ -218,7 +218,8 @@ def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, t
         [(name, dropped)] = reasons.most_common(1)
         off, why = "false" if getattr(filters, name) is True else "null", ""
         if name == "script":
-            usual = [Counter(filter(None, map(script_of, texts))).most_common(1)[0][0] for texts in sides]
+            found = [Counter(filter(None, map(script_of, texts))) for texts in sides]
+            usual = [max(one, key=one.__getitem__, default="no script") for one in found]
             scripts = [script_name(code) for code in languages]
             remedy = (
                 "exchange the sides" if usual == scripts[::-1] else "set data.source_language, data.target_language"
