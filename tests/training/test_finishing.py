@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from headway.cli import app
 from headway.data.corpus import CorpusFiles
-from headway.recipe.reading import load_recipe
+from headway.recipe.reading import load_recipe, make_recipe
 from headway.recipe.recipe import TokenizerSection
 from headway.storage import find_model, load_model
 from headway.training import finishing
@@ -171,3 +171,10 @@ def test_without_enough_validation_pairs_and_without_a_test_part(run, monkeypatc
     assert (after.decoding, after.int8, after.calibration) == (before, None, None)
     assert told[0].startswith("notice: 12 validation pairs are too few")
     assert "| validation BLEU | " in after.card.partition(finishing.HEADING)[2]
+
+
+def test_held_out_text_has_the_tag_of_its_corpus(files):
+    one = {"source": str(files / "train.src"), "target": str(files / "train.tgt"), "tag": "ko"}
+    data = {"train": one, "valid": one, "held_out": one, "source_language": "en"}
+    pairs = finishing.held_out_pairs(make_recipe({"data": data, "training": {"max_steps": 1}}))
+    assert pairs == [(f">>ko<< {pair.source}", pair.target) for pair in corpus(files).pairs()]

@@ -23,6 +23,7 @@ from headway.storage import find_model, load_model, read_model, save_model
 from headway.storage.checksums import find_damage
 from headway.storage.model_directory import write_model
 from headway.storage.steps import step_folders
+from headway.text.tokenizer import language_tag
 from headway.threads import current_threads
 from headway.training.checkpoint import read_state
 from headway.training.rates import rate_of_step
@@ -73,6 +74,15 @@ def validation_pairs(recipe: Recipe, run: Path) -> UnseenText:
     return UnseenText(sources, references, tokenization_of(recipe))
 
 
+def held_out_pairs(recipe: Recipe) -> list[tuple[str, str]]:
+    """The pairs of the first corpus of `data.held_out`, with its tag, as a model with tags needs it."""
+    return [
+        (f"{language_tag(corpus.tag)} {pair.source}" if corpus.tag else pair.source, pair.target)
+        for corpus in recipe.data.held_out[:1]
+        for pair in recipe.data.files_of(corpus).pairs()
+    ]
+
+
 def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
     """Finishes the run, or only adds int8's cost to its best model. minutes: of the training, for a share of them."""
     if recipe.training.finish:
@@ -93,9 +103,8 @@ def finish(recipe: Recipe, run: Path, tell: Tell, minutes: float) -> None:
         return
     valid = validation_pairs(recipe, run)
     part, measured = "validation", valid
-    if pairs := [pair for corpus in recipe.data.held_out[:1] for pair in recipe.data.files_of(corpus).pairs()]:
-        part = "test"
-        measured = UnseenText([one.source for one in pairs], [one.target for one in pairs], valid.tokenize)
+    if pairs := held_out_pairs(recipe):
+        part, measured = "test", UnseenText(*zip(*pairs, strict=True), valid.tokenize)
     translator = Translator(stored, engine="auto")
     rows: dict[str, str] = {}
     if len(valid.sources) >= FEWEST:
