@@ -69,8 +69,8 @@ def test_more_processes_than_cores_are_told_of(recipe, monkeypatch):
 def test_the_next_command_begins_as_this_one_was_started(installed, started_as, typed, recipe, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: installed)
     monkeypatch.setattr("sys.argv", [started_as])
-    done = run(recipe, "--output", "mine")
-    assert f"try: {typed} train {recipe} --data" in done.stderr
+    done = run(recipe, "tokenizer.vocab_size=6", "--output", "mine")
+    assert f"try: {typed} train {recipe} tokenizer.vocab_size=6 --data mine" in done.stderr
 
 
 def test_the_folder_may_be_the_recipes_own(recipe, tmp_path):

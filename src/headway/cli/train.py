@@ -381,4 +381,4 @@ def prepare(
         again = f"{program()} prepare {given} --output {shlex.quote(str(folder))}"
         reporter.line(f"{interrupted}: what is done is kept; go on with {again}")
         raise typer.Exit(128 + interrupted.signal_number) from None
-    tell(f"try: {program()} train {shlex.quote(recipes[0])} --data {shlex.quote(str(folder))}")
+    tell(f"try: {program()} train {' '.join(map(shlex.quote, arguments))} --data {shlex.quote(str(folder))}")
