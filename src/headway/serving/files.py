@@ -5,11 +5,12 @@ import secrets
 import time
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import PurePath
 from typing import NamedTuple
 
-from headway.documents.kinds import KINDS, kind_of, open_file
+from headway.documents.kinds import DAMAGED, KINDS, kind_of, open_file
 from headway.documents.markup import escape
 from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
 from headway.errors import UserError
@@ -102,15 +103,15 @@ def _opened(file: UploadedFile, languages: Languages, settings: Settings) -> Ope
         raise UserError(f"file: {file.name} can't be translated; its name must end in {', '.join(SUPPORTED)}")
     if not file.data:
         raise UserError(f"file: {file.name} is empty")
-    if zipfile.is_zipfile(BytesIO(file.data)):
-        with zipfile.ZipFile(BytesIO(file.data)) as archive:
-            every = archive.infolist()
-        for of_what, some, limit in (
-            ("when unpacked", every, MOST_UNPACKED * settings.max_body),
-            ("in its pages", (one for one in every if _PAGE.fullmatch(one.filename)), MOST_MARKUP * most),
-        ):
-            if (unpacked := sum(one.file_size for one in some)) > limit:
-                raise UserError(f"file: {file.name} has {unpacked:,} bytes {of_what}, the limit is {limit:,}")
+    every: list[zipfile.ZipInfo] = []
+    with suppress(*DAMAGED), zipfile.ZipFile(BytesIO(file.data)) as archive:  # `open_file` tells of damage
+        every = archive.infolist()
+    for of_what, some, limit in (
+        ("when unpacked", every, MOST_UNPACKED * settings.max_body),
+        ("in its pages", (one for one in every if _PAGE.fullmatch(one.filename)), MOST_MARKUP * most),
+    ):
+        if (unpacked := sum(one.file_size for one in some)) > limit:
+            raise UserError(f"file: {file.name} has {unpacked:,} bytes {of_what}, the limit is {limit:,}")
     opened = _as_text(file) if kind is None else open_file(kind, file.data, languages, file.name)
     if (size := sum(len(one.text) for one in opened.segments)) > most:
         raise UserError(f"file: {file.name} has {size:,} characters to translate, the limit is {most:,}")
