@@ -4,6 +4,7 @@ import io
 import logging
 import os
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -85,7 +86,7 @@ def test_a_result_has_nowhere_to_go(streams):
         typer.echo("a result")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/fd/0"), reason="has no names of open pipes")
+@pytest.mark.skipif(not Path("/dev/fd/0").exists(), reason="has no names of open pipes")
 def test_a_document_may_come_through_a_pipe_with_a_name(tmp_path):
     reading, writing = os.pipe()
     try:

@@ -91,6 +91,8 @@ def test_what_was_cut_off_is_counted(serve):
         ("a.txt", b"Ein Hund. " * 17_000, "file: a.txt has 170,000 characters to translate, the limit is 160,000"),
         ("a.txt", b"Ein.\n" * 3000, "more than 2,000 sentences"),
         ("a.txt", b"", "a.txt is empty"),
+        ("a.json", rb'{"a": "Ein \ud800 Hund", "b": "[\ud800]"}', r"a.json: 'Ein \ud800 Hund' holds half"),
+        ("a.properties", rb"a=Ein \ud800 Hund", r"a.properties: 'Ein \ud800 Hund' holds half"),
         ("a.odt", packed("0").replace(b"PK\1\2", b"PK\0\0"), "a.odt: damaged, or no odt file"),
     ],
 )

@@ -163,5 +163,5 @@ def test_a_large_heap_is_left_out_of_collections():
 
 
 def test_a_host_that_can_be_no_name_is_told():
-    with pytest.raises(UserError, match="label too long.*; choose another --host or --port"):
+    with pytest.raises(UserError, match=r"label too long.*; choose another --host or --port"):
         bind("x" * 64, 0)

@@ -21,6 +21,7 @@ from headway.documents.opendocument import MixedParagraph
 from headway.documents.segments import Languages, OpenedFile, Put, Segment, decode_text
 from headway.errors import UserError
 from headway.languages import same_language
+from headway.text.characters import HALF_PAIR, is_unicode
 from headway.text.protected import has_words, split_protected
 
 logging.getLogger("translate").addHandler(logging.NullHandler())  # it would write to standard error
@@ -163,6 +164,8 @@ def _of_parts(
         parts[place] = written(said)
 
     texts = [(Segment(read(parts[place])), partial(put, place)) for place in places]
+    if wrong := next((one.text for one, _ in texts if has_words(one.text) and not is_unicode(one.text)), ""):
+        raise UserError(f"{wrong[:60]!r} {HALF_PAIR}")
     return OpenedFile.of(texts, lambda: encoded("".join(parts)))
 
 
