@@ -64,6 +64,13 @@ def test_a_file_in_the_target_language_stays(serve):
     assert fetch(server, send(server, FILM.encode(), source="en")).content.decode() == FILM
 
 
+def test_a_file_names_the_language_as_the_model_does(serve):
+    unit = b'<xliff version="1.2"><file><trans-unit><source>Ein Hund</source></trans-unit></file></xliff>'
+    server = serve(CopyingTranslator(target="pt-BR"))
+    found = fetch(server, send(server, unit, "a.xliff", target="pb"))
+    assert b' target-language="pt-BR"' in found.content
+
+
 def test_names_lead_nowhere(serve):
     server = serve()
     for name in ("../../etc/a.srt", "C:\\x\\a.srt", "a\u202e.srt", "x" * 999 + "/a.srt"):

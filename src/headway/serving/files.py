@@ -81,11 +81,12 @@ async def translated_file(
     settings, file = service.settings, wanted.file
     charge(units.of_file(file.data) - 1)  # a request has paid one already
     source = next(iter(service.pairs.sources(wanted.target)), "") if wanted.source.lower() == AUTO else wanted.source
-    opened = await service.files.call(client, _opened, file, Languages(source, wanted.target), settings)
+    languages = Languages(source, wanted.target)
+    opened = await service.files.call(client, _opened, file, languages, settings)
     sample = _sample(opened.segments)
     asked = TranslateRequest.model_validate({**vars(wanted), "q": sample, "format": "html"})
     [pair], _ = await service.choose(asked, [sample], client)
-    if pair is not None and pair.source != source:
+    if pair is not None and (pair.source, pair.target) != languages:
         opened = await service.files.call(client, _opened, file, Languages(pair.source, pair.target), settings)
     texts = [AskedText(one.text, pair, one.format) for one in opened.segments]
     charge(units.of_translation(asked, texts))
