@@ -2,13 +2,15 @@
 
 import io
 import logging
+import os
 import sys
+from pathlib import Path
 
 import pytest
 import typer
 from rich.console import Console
 
-from headway.cli.files import prepare_streams
+from headway.cli.files import input_bytes, prepare_streams
 from headway.errors import UserError
 from headway.training.reporter import Reporter
 
@@ -82,3 +84,17 @@ def test_a_result_has_nowhere_to_go(streams):
     sys.stdout.flush()
     with pytest.raises(UserError, match="standard output is closed"):
         typer.echo("a result")
+
+
+@pytest.mark.skipif(not Path("/dev/fd/0").exists(), reason="has no names of open pipes")
+def test_a_document_may_come_through_a_pipe_with_a_name(tmp_path):
+    reading, writing = os.pipe()
+    try:
+        with open(writing, "wb") as pipe:
+            pipe.write(b"<p>Ein Hund</p>")
+        assert input_bytes(f"/dev/fd/{reading}") == b"<p>Ein Hund</p>"
+    finally:
+        os.close(reading)
+    for path, problem in ((tmp_path, "is a folder"), (tmp_path / "none", "no such file")):
+        with pytest.raises(UserError, match=problem):
+            input_bytes(str(path))

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from headway.cli.files import input_lines
 from headway.cluster import engine
 from headway.cluster.manifest import open_manifest
 from headway.cluster.worker import Worker
@@ -142,3 +143,14 @@ def test_columns_are_those_of_a_line(model, opened, tmp_path):
     outcome = worker.translate(made.shards[0])
     assert any("line 2 has only 1 column" in one for one in outcome.notices)
     assert (made.folder / f"{made.shards[0].name}.txt").read_text().splitlines()[1] == ""
+
+
+def test_quoted_columns_are_those_of_a_single_process(model, opened, tmp_path):
+    path = tmp_path / "in.tsv"
+    path.write_text('"1"\t"the ""cat"" and a\tdog"\n' * 20)
+    given = replace(work(model), layout=Layout(column=2))
+    worker, made = opened(given, path)
+    assert not worker.translate(made.shards[0]).error
+    lines = list(input_lines(str(path), given.layout))
+    assert lines[0].text == 'the "cat" and a\tdog'
+    assert (made.folder / f"{made.shards[0].name}.txt").read_text() == given.load().translate(lines).text

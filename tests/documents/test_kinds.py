@@ -63,6 +63,13 @@ def test_a_page_keeps_its_encoding():
     assert through("html", b"\xff\xfe" + page.encode("utf-16-le")) == b"\xff\xfe" + page.encode("utf-16-le")
 
 
+def test_a_page_without_special_letters_says_nothing_of_its_encoding():
+    for charset, made in (("ISO-8859-1", "&#52488;&#47197;"), ("UTF-8", "초록")):
+        page = f'<html><meta charset="{charset}"><p>Wiese</p></html>'
+        said = through("html", page.encode(), lambda text: text.replace("Wiese", "초록")).decode()
+        assert said == page.replace("Wiese", made)
+
+
 def test_a_page_names_the_new_language():
     page = '<html class=a lang="{0}-AT" xml:lang={0}><p lang="{0}" hreflang="de">Ein<b lang="la">ad hoc</b></p></html>'
     assert through("html", page.format("de").encode()).decode() == page.format("en").replace("-AT", "")

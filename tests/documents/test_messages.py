@@ -11,7 +11,7 @@ from headway.documents.kinds import kind_of, open_file
 from headway.documents.messages import Accelerated
 from headway.documents.segments import Languages
 from headway.errors import UserError
-from tests.documents.changing import texts_of, through
+from tests.documents.changing import LANGUAGES, texts_of, through
 
 PO = """\
 msgid ""
@@ -56,6 +56,13 @@ def test_a_language_of_one_form_has_the_plurals():
     assert catalogue.num_plurals == 1
     assert str(catalogue.locale) == "ko"
     assert next(one.string for one in catalogue if isinstance(one.id, tuple)) == ("%d Hunde",)
+
+
+def test_a_catalogue_of_countless_plurals_is_refused():
+    header = "charset=UTF-8\\n"
+    data = PO.replace(header, f'{header}"\n"Plural-Forms: nplurals=1000000000; plural=0;\\n')
+    with pytest.raises(UserError, match="file: nplurals=1000000000: a message has at most 10 plural forms"):
+        open_file("po", data.encode(), LANGUAGES, "file")
 
 
 @pytest.mark.parametrize(
@@ -172,6 +179,14 @@ def test_android():
     ]
     assert root.find("string/b").text == "HUND"
     assert root.find("plurals/item").text == "%D HUND"
+
+
+@pytest.mark.parametrize("element", ["string", "xliff:g"])
+def test_names_of_elements_of_android_may_be_declared_anywhere(element):
+    data = '<resources><string name="a">Ein <xliff:g id="n">%d</xliff:g></string></resources>'
+    data = data.replace(f"<{element} ", f'<{element} xmlns:xliff="urn:x" ')
+    root = ElementTree.fromstring(through("android", data.encode(), str.upper))
+    assert ("".join(root.find("string").itertext()), root.find("string/{urn:x}g").get("id")) == ("EIN %D", "n")
 
 
 def test_json_keeps_names_order_and_indentation():

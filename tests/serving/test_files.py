@@ -64,6 +64,13 @@ def test_a_file_in_the_target_language_stays(serve):
     assert fetch(server, send(server, FILM.encode(), source="en")).content.decode() == FILM
 
 
+def test_a_file_names_the_language_as_the_model_does(serve):
+    unit = b'<xliff version="1.2"><file><trans-unit><source>Ein Hund</source></trans-unit></file></xliff>'
+    server = serve(CopyingTranslator(target="pt-BR"))
+    found = fetch(server, send(server, unit, "a.xliff", target="pb"))
+    assert b' target-language="pt-BR"' in found.content
+
+
 def test_names_lead_nowhere(serve):
     server = serve()
     for name in ("../../etc/a.srt", "C:\\x\\a.srt", "a\u202e.srt", "x" * 999 + "/a.srt"):
@@ -91,6 +98,9 @@ def test_what_was_cut_off_is_counted(serve):
         ("a.txt", b"Ein Hund. " * 17_000, "file: a.txt has 170,000 characters to translate, the limit is 160,000"),
         ("a.txt", b"Ein.\n" * 3000, "more than 2,000 sentences"),
         ("a.txt", b"", "a.txt is empty"),
+        ("a.json", rb'{"a": "Ein \ud800 Hund", "b": "[\ud800]"}', r"a.json: 'Ein \ud800 Hund' holds half"),
+        ("a.properties", rb"a=Ein \ud800 Hund", r"a.properties: 'Ein \ud800 Hund' holds half"),
+        ("a.odt", packed("0").replace(b"PK\1\2", b"PK\0\0"), "a.odt: damaged, or no odt file"),
     ],
 )
 def test_what_is_refused(serve, name, data, says):

@@ -18,6 +18,7 @@ from headway.serving.server import (
     Connections,
     MeteredTransport,
     PromptProtocol,
+    bind,
     collect_rarely,
     parse_proxies,
 )
@@ -159,3 +160,8 @@ def test_a_large_heap_is_left_out_of_collections():
     finally:
         gc.unfreeze()
         gc.set_threshold(*thresholds)
+
+
+def test_a_host_that_can_be_no_name_is_told():
+    with pytest.raises(UserError, match=r"label too long.*; choose another --host or --port"):
+        bind("x" * 64, 0)

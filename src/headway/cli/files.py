@@ -148,7 +148,7 @@ def input_bytes(file: str) -> bytes:
     if file == "-":
         return sys.stdin.buffer.read(MOST_BYTES + 1)
     path = Path(file)
-    if not path.is_file():
+    if path.is_dir() or not path.exists():
         problem = "is a folder" if path.is_dir() else "no such file"
         raise UserError(f"{path}: {problem}; give a file, or - for standard input")
     with open(path, "rb") as stream:

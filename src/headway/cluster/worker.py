@@ -100,7 +100,7 @@ class Worker:
         file, expected = Path(given["path"]), given["size"]
         if file.stat().st_size != expected:
             raise UserError(f"{file}: no longer has the {expected:,} bytes that the manifest records; restore it")
-        lines = self._work.layout.lines(self._reader.read(file, shard.span), shard.span.first)
+        lines = self._work.layout.of_file(file).lines(self._reader.read(file, shard.span), shard.span.first)
         # A worker that was given up may still be alive, with the same shard, so no other may use these names.
         partial = path.with_name(f"{path.name}.{os.getpid()}-{uuid4().hex}{TEMPORARY_SUFFIX}")
         partial_notices = partial.with_name(f"notices.{partial.name}")

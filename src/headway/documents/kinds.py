@@ -2,7 +2,7 @@
 
 To add a kind, write a function like `open_html`, which takes the bytes of a file and the languages of the translation
 and returns an `OpenedFile`, and name it in `KINDS`. For a file that it refuses it raises UserError, without the file's
-name; `open_file` explains errors of readers that stand in `_DAMAGED`. This module needs no extra.
+name; `open_file` explains errors of readers that stand in `DAMAGED`. This module needs no extra.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CONVERTED = {
 """Ends of the names of files that are no text, and the commands that convert them."""
 MOST_BYTES = 200 * 2**20
 """The largest file that is read."""
-_DAMAGED = (
+DAMAGED = (
     ValueError,
     LookupError,
     SyntaxError,  # of lxml
@@ -90,6 +90,6 @@ def open_file(kind: str, data: bytes, languages: Languages, name: str) -> Opened
         raise UserError(f"{name}: {error}") from None
     except ImportError as error:
         raise UserError(f"{error.name} is not installed: pip install 'headway[formats]'") from None
-    except _DAMAGED as error:
+    except DAMAGED as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UserError(f"{name}: damaged, or no {kind} file: {reason}") from None

@@ -21,6 +21,7 @@ from headway.documents.opendocument import MixedParagraph
 from headway.documents.segments import Languages, OpenedFile, Put, Segment, decode_text
 from headway.errors import UserError
 from headway.languages import same_language
+from headway.text.characters import HALF_PAIR, is_unicode
 from headway.text.protected import has_words, split_protected
 
 logging.getLogger("translate").addHandler(logging.NullHandler())  # it would write to standard error
@@ -28,6 +29,8 @@ _ACCELERATOR = re.compile(
     r"(?<!\S)[^\W_]{0,2}(?P<mark>_)[^\W_]|(?:(?<![\w&])&(?!\w+;)\w|(?<=\w)&(?!\w+;)[a-z\u00df-\u00ff])"
 )
 MOST_WORDS_OF_LABEL = 8
+MOST_PLURALS = 10
+"""Plural forms that a message may have; no language has more than six."""
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _BREAK = "<br n/>"
 """A line break in the texts of Android, while they are translated."""
@@ -89,6 +92,8 @@ def open_po(data: bytes, languages: Languages) -> OpenedFile:
         number = str(language.nplurals or 2)
         equation = language.pluralequation or "n != 1"
         catalogue.updateheader(add=True, Plural_Forms=f"nplurals={number}; plural={equation};")
+    if number.isdecimal() and int(number) > MOST_PLURALS:
+        raise UserError(f"nplurals={number[:20]}: a message has at most {MOST_PLURALS} plural forms")
     texts: list[tuple[Segment, Put]] = []
     for unit in catalogue.units:
         is_left = unit.isheader() or unit.isobsolete() or unit.istranslated() or unit.isfuzzy()
@@ -159,6 +164,8 @@ def _of_parts(
         parts[place] = written(said)
 
     texts = [(Segment(read(parts[place])), partial(put, place)) for place in places]
+    if wrong := next((one.text for one, _ in texts if has_words(one.text) and not is_unicode(one.text)), ""):
+        raise UserError(f"{wrong[:60]!r} {HALF_PAIR}")
     return OpenedFile.of(texts, lambda: encoded("".join(parts)))
 
 
@@ -210,7 +217,8 @@ def open_android(data: bytes, _: Languages) -> OpenedFile:
         if is_html:
             element.text = etree.CDATA(text.replace("]]>", "]]&gt;"))
             return
-        names = "".join(f' xmlns:{name}="{address}"' for name, address in root.nsmap.items() if name)
+        spaces = {name: address for one in element.iter() for name, address in one.nsmap.items() if name}
+        names = "".join(f' xmlns:{name}="{address}"' for name, address in spaces.items())
         made = parse_xml(f"<made{names}>{text}</made>".encode())
         element.text = made.text
         element[:] = list(made)

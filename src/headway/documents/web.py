@@ -16,7 +16,10 @@ def open_html(data: bytes, languages: Languages) -> OpenedFile:
     """A page, in the encoding that it names. Characters that this lacks are written as `&#8364;`. The attribute `lang`
     of the page, and of what is in its language, names the new one."""
     named = _CHARSET.search(data[:4096])
-    found = decode_text(data, named[1].decode() if named else "")
+    name = named[1].decode() if named else ""
+    found = decode_text(data, name)
+    if data.isascii() and name.lower() not in ("", "utf-8", "utf8"):  # what its encoding is can't be seen
+        found = found._replace(encoding="ascii")
     page = _in_language(found.text, languages) if is_language(languages.target) else found.text
     return OpenedFile([Segment(page, "html")], lambda said: found.encoded(said[0], "xmlcharrefreplace"))
 

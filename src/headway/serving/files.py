@@ -5,11 +5,12 @@ import secrets
 import time
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import PurePath
 from typing import NamedTuple
 
-from headway.documents.kinds import KINDS, kind_of, open_file
+from headway.documents.kinds import DAMAGED, KINDS, kind_of, open_file
 from headway.documents.markup import escape
 from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
 from headway.errors import UserError
@@ -80,11 +81,12 @@ async def translated_file(
     settings, file = service.settings, wanted.file
     charge(units.of_file(file.data) - 1)  # a request has paid one already
     source = next(iter(service.pairs.sources(wanted.target)), "") if wanted.source.lower() == AUTO else wanted.source
-    opened = await service.files.call(client, _opened, file, Languages(source, wanted.target), settings)
+    languages = Languages(source, wanted.target)
+    opened = await service.files.call(client, _opened, file, languages, settings)
     sample = _sample(opened.segments)
     asked = TranslateRequest.model_validate({**vars(wanted), "q": sample, "format": "html"})
     [pair], _ = await service.choose(asked, [sample], client)
-    if pair is not None and pair.source != source:
+    if pair is not None and (pair.source, pair.target) != languages:
         opened = await service.files.call(client, _opened, file, Languages(pair.source, pair.target), settings)
     texts = [AskedText(one.text, pair, one.format) for one in opened.segments]
     charge(units.of_translation(asked, texts))
@@ -102,15 +104,15 @@ def _opened(file: UploadedFile, languages: Languages, settings: Settings) -> Ope
         raise UserError(f"file: {file.name} can't be translated; its name must end in {', '.join(SUPPORTED)}")
     if not file.data:
         raise UserError(f"file: {file.name} is empty")
-    if zipfile.is_zipfile(BytesIO(file.data)):
-        with zipfile.ZipFile(BytesIO(file.data)) as archive:
-            every = archive.infolist()
-        for of_what, some, limit in (
-            ("when unpacked", every, MOST_UNPACKED * settings.max_body),
-            ("in its pages", (one for one in every if _PAGE.fullmatch(one.filename)), MOST_MARKUP * most),
-        ):
-            if (unpacked := sum(one.file_size for one in some)) > limit:
-                raise UserError(f"file: {file.name} has {unpacked:,} bytes {of_what}, the limit is {limit:,}")
+    every: list[zipfile.ZipInfo] = []
+    with suppress(*DAMAGED), zipfile.ZipFile(BytesIO(file.data)) as archive:  # `open_file` tells of damage
+        every = archive.infolist()
+    for of_what, some, limit in (
+        ("when unpacked", every, MOST_UNPACKED * settings.max_body),
+        ("in its pages", (one for one in every if _PAGE.fullmatch(one.filename)), MOST_MARKUP * most),
+    ):
+        if (unpacked := sum(one.file_size for one in some)) > limit:
+            raise UserError(f"file: {file.name} has {unpacked:,} bytes {of_what}, the limit is {limit:,}")
     opened = _as_text(file) if kind is None else open_file(kind, file.data, languages, file.name)
     if (size := sum(len(one.text) for one in opened.segments)) > most:
         raise UserError(f"file: {file.name} has {size:,} characters to translate, the limit is {most:,}")

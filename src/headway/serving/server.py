@@ -52,8 +52,9 @@ def bind(host: str, port: int) -> socket.socket:
         if sys.platform != "win32":
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(address)
-    except OSError as error:
-        raise UserError(f"{host}:{port}: {error.strerror}; choose another --host or --port") from None
+    except (OSError, UnicodeError) as error:  # the latter for what can't be a name, such as one that is too long
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+        raise UserError(f"{host}:{port}: {problem}; choose another --host or --port") from None
     return taken
 
 
