@@ -701,6 +701,7 @@ DAMAGE = {
     "not finite": lambda folder: rewritten(
         folder, lambda weights: weights["model.encoder.layers.0.fc1.bias"].fill_(torch.nan)
     ),
+    "a language holds half": lambda folder: (folder / "tokenizer_config.json").write_text('{"source_lang": "\\ud800"}'),
     "generation_config.json": lambda folder: (folder / "generation_config.json").write_text('{"num_beams": 100000}'),
 }
 

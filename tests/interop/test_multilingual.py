@@ -277,6 +277,10 @@ def clipped(folder: Path) -> None:
     safetensors.torch.save_file({**weights, name: weights[name][2:].clone()}, folder / "model.safetensors")
 
 
+def added_tokens(folder: Path, **tokens) -> None:
+    changed(folder, "tokenizer_config.json", added_tokens_decoder={"7": "no object", **tokens})
+
+
 DAMAGE = {
     "is a pickle": ("NllbTokenizer", lambda folder: renamed(folder, "model.safetensors", "pytorch_model.bin")),
     "sentencepiece.bpe.model: is missing": (
@@ -311,6 +315,24 @@ DAMAGE = {
     ),
     "lacks model.decoder.layers.2": ("NllbTokenizer", lambda folder: changed(folder, "config.json", decoder_layers=3)),
     "embed_positions.weight is .* the config wants": ("MBart50Tokenizer", clipped),
+    "has no matrix with vocab_size=1000000000000 rows": (
+        "NllbTokenizer",
+        lambda folder: changed(folder, "config.json", vocab_size=10**12),
+    ),
+    "invalid literal for int": ("NllbTokenizer", lambda folder: added_tokens(folder, x={"content": "eng_Latn"})),
+    "neither .* names languages": (
+        "NllbTokenizer",
+        lambda folder: changed(folder, "tokenizer_config.json", additional_special_tokens=7),
+    ),
+    "languages have ids of other tokens": (
+        "NllbTokenizer",
+        lambda folder: added_tokens(folder, **{"5": {"content": "eng_Latn"}}),
+    ),
+    "ids of other tokens": ("NllbTokenizer", lambda folder: added_tokens(folder, **{"-3": {"content": "eng_Latn"}})),
+    "surrogates not allowed": (
+        "MBart50Tokenizer",
+        lambda folder: changed(folder, "tokenizer_config.json", additional_special_tokens=["\ud800"]),
+    ),
 }
 
 

@@ -95,6 +95,12 @@ def test_an_ensemble_in_int8_is_refused_with_what_to_do(folder, engine, caplog):
     assert not caplog.records
 
 
+def test_an_ensemble_of_models_that_begin_differently_is_refused():
+    """Each would read the start symbol of the first, which an imported model may not know."""
+    with pytest.raises(UserError, match="need the same bos_id, but they have 2 and 0"):
+        Translator(stored(), device="cpu", ensemble=[stored(bos_id=0)])
+
+
 def test_an_ensemble_needs_torch(folder):
     with pytest.raises(UserError, match="an ensemble needs engine torch or auto"):
         Translator.load(folder, device="cpu", engine="ctranslate2", ensemble=[folder])

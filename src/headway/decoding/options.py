@@ -49,7 +49,9 @@ class DefaultOptions(BaseModel):
     """Alpha of GNMT's length penalty; 0 ranks hypotheses by total log-probability, which favours short translations."""
     max_length: int | None = search_option(None, "a maximum length", EVERY, PORTED, "max_length", ge=1, le=LONGEST)
     """Maximum number of tokens in a translation; without it twice the number of source tokens plus 50."""
-    no_repeat_ngram: int = search_option(0, "n-grams without repetition", EVERY, PORTED, "no_repeat_ngram_size", ge=0)
+    no_repeat_ngram: int = search_option(
+        0, "n-grams without repetition", EVERY, PORTED, "no_repeat_ngram_size", ge=0, le=LONGEST
+    )
     """No sequence of this many tokens occurs twice in a translation; 0 turns it off."""
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headway.decoding import SearchOptions
 from headway.devices import EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
-from headway.storage import Aligner, AnyModel, Calibration, ModelDirectory, ModelInfo, read_model
+from headway.storage import Aligner, AnyModel, Calibration, ModelDirectory, read_model
 from headway.text.characters import as_text, as_texts
 from headway.text.tokenizer import fingerprint
 from headway.translator.above import Above
@@ -278,7 +278,10 @@ class Translator:
         }
 
 
-def _check_vocabularies(first: ModelInfo, other: ModelInfo) -> None:
+def _check_vocabularies(first: AnyModel, other: AnyModel) -> None:
     for side in ("source", "target"):
         if len({fingerprint(getattr(info, f"{side}_tokenizer")) for info in (first, other)}) > 1:
             raise UserError(f"the models of an ensemble need the same vocabularies, but their {side} tokenizers differ")
+    for name in ("pad_id", "bos_id", "eos_id"):
+        if (one := getattr(first.config, name)) != (another := getattr(other.config, name)):
+            raise UserError(f"the models of an ensemble need the same {name}, but they have {one} and {another}")

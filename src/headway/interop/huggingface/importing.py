@@ -24,6 +24,7 @@ from headway.storage.model_info import ModelInfo
 from headway.storage.stored_model import check_finite
 from headway.storage.tensors import TensorKind, read_header
 from headway.storage.untrusted import clipped, read_json, read_plain
+from headway.text.characters import HALF_PAIR, is_unicode
 from headway.text.sentencepiece_model import renumbered, text_pieces
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_ID, is_tag
@@ -41,7 +42,6 @@ def import_huggingface(folder: Path, output: Path) -> None:
     little more memory than its weights take. Raises UserError."""
     hf = _read_config(folder)
     options = _read_optional(folder / names.TOKENIZER_FILE)
-    source, target = _read_sides(folder, hf, options)
     weights_file, pickle = folder / names.WEIGHTS_FILE, folder / "pytorch_model.bin"
     if not os.path.lexists(weights_file) and os.path.lexists(pickle):
         raise UserError(
@@ -49,6 +49,9 @@ def import_huggingface(folder: Path, output: Path) -> None:
             "model.safetensors of it: AutoModelForSeq2SeqLM.from_pretrained(DIR).save_pretrained(DIR) of transformers"
         )
     kinds = read_header(weights_file)
+    if hf["vocab_size"] > max((kind.shape[0] for kind in kinds.values() if kind.shape), default=0):
+        raise UserError(f"{weights_file}: has no matrix with vocab_size={hf['vocab_size']} rows")
+    source, target = _read_sides(folder, hf, options)
     config = _model_config(hf, source, target, BIAS in kinds or bool(target.invented), folder)
     rows = {SHARED: target.rows, SOURCE: source.rows, TARGET: target.rows, OUTPUT: target.rows}
     weights = _renamed_weights(config, _read_weights(weights_file, kinds, config, hf, rows), target)
@@ -59,6 +62,8 @@ def import_huggingface(folder: Path, output: Path) -> None:
             languages[0] = own
     else:
         languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
+    if not is_unicode("".join(languages)):
+        raise UserError(f"{folder / names.TOKENIZER_FILE}: a language {HALF_PAIR}")
     card = folder / names.CARD_FILE
     text = read_plain(card).decode("utf-8", errors="replace") if os.path.lexists(card) else "It came without one.\n"
     title = f"# Translation from {languages[0]} to {languages[1]}"

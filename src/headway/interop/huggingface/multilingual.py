@@ -47,14 +47,17 @@ def read_vocabulary(
         found = text_pieces(model)
         ids = _numbered(folder, found) if kind == "M2M100Tokenizer" else {piece: 4 + i for i, piece in enumerate(found)}
         languages = _languages(folder, options, max(ids.values()) + 1)
-        size, numbered = hf["vocab_size"], max(languages.values()) + 1
-        spare = sorted({*range(size)} - {*ids.values(), *languages.values(), *CONTROLS.values()})
+        size, numbered = hf["vocab_size"], max(*ids.values(), *languages.values()) + 1
+        if numbered > size:
+            raise UserError(f"it has {numbered} tokens, but the model has {size}")
+        free = {*range(size)} - {*ids.values(), *CONTROLS.values()}
+        spare = sorted(free.difference(languages.values()))
+        if len(spare) + len(languages) != len(free):
+            raise UserError("its languages have ids of other tokens")
         symbols = [*CONTROL_PIECES, *map(language_token, languages), *(f"<spare{i}>" for i in range(len(spare)))]
         tokenizer = SubwordTokenizer(renumbered(model, symbols, list(ids)))
-    except UserError as error:
-        raise UserError(f"{folder}: its tokenizer can't be imported: {error}") from None
-    if numbered > size:
-        raise UserError(f"{folder}: its tokenizer has {numbered} tokens, but the model has {size}")
+    except ValueError as error:  # UserError, of a number, or of UTF-8
+        raise UserError(f"{folder}: its tokenizer can't be imported: {clipped(str(error))}") from None
     return tokenizer, [*_CONTROL_IDS, *languages.values(), *spare, *ids.values()]
 
 
@@ -121,12 +124,14 @@ def _languages(folder: Path, options: Mapping[str, Any], first: int) -> dict[str
     """The ids of the languages: those that tokenizer_config.json gives, else they follow the pieces in the order of the
     file that names them."""
     added = options.get("added_tokens_decoder")
-    given_ids = {str(one.get("content")): int(id_) for id_, one in added.items()} if isinstance(added, dict) else {}
+    added = added.items() if isinstance(added, dict) else ()
+    given_ids = {str(one.get("content")): int(id_) for id_, one in added if isinstance(one, dict)}
     maps = folder / "special_tokens_map.json"
     more = read_json(maps) if os.path.lexists(maps) else {}
     for given in (options, more):
         for name in ("additional_special_tokens", "extra_special_tokens"):
-            tokens = [str(one.get("content") if isinstance(one, dict) else one) for one in given.get(name) or ()]
+            listed = given.get(name) if isinstance(given.get(name), list) else ()
+            tokens = [str(one.get("content") if isinstance(one, dict) else one) for one in listed]
             tokens = [token for token in dict.fromkeys(tokens) if token not in ("<mask>", *CONTROLS)]
             if tokens:
                 ids = {token: given_ids.get(token, first + i) for i, token in enumerate(tokens)}
