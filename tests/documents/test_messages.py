@@ -75,6 +75,7 @@ def test_a_catalogue_of_countless_plurals_is_refused():
         ("_Open…", "Open…", "열기…", "열기(_O)…"),
         ("Save &As", "Save As", "Speichern als", "Speichern &als"),
         ("file_name", "file_name", "file_name", "file_name"),
+        ("Sort en_US", "Sort en_US", "en_US sortieren", "en_US sortieren"),
         ("a && b", "a && b", "a && b", "a && b"),
         ("&amp; Co", "&amp; Co", "&amp; Co", "&amp; Co"),
         ("R & D", "R & D", "R & D", "R & D"),

@@ -56,7 +56,7 @@ class Accelerated(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "Accelerated":
-        found = _ACCELERATOR.search(text)
+        found = _ACCELERATOR.search(_without_protected(text))
         mark = "" if found is None else found["mark"] or "&"
         if not mark or text.count(mark) > 1 or len(text.split()) > MOST_WORDS_OF_LABEL:
             return cls(text)
@@ -68,14 +68,18 @@ class Accelerated(NamedTuple):
         its first Latin letter, or behind it in brackets."""
         if not self.mark or not translation.strip():
             return translation
-        elements = split_protected(translation)  # a placeholder such as %d stays whole
-        words = "".join(one if isinstance(one, str) else "\0" * len(one.raw) for one in elements)
+        words = _without_protected(translation)
         letter = re.escape(self.letter)
         for pattern in (rf"\b{letter}", letter, r"[A-Za-z\u00c0-\u024f]" if self.letter.isalpha() else letter):
             if found := re.search(pattern, words, re.IGNORECASE):
                 return translation[: found.start()] + self.mark + translation[found.start() :]
         end = len(translation.rstrip(" .\u2026:"))
         return f"{translation[:end]}({self.mark}{self.letter.upper()}){translation[end:]}"
+
+
+def _without_protected(text: str) -> str:
+    """The text with NULs in place of what stays whole, such as %d or en_US."""
+    return "".join(one if isinstance(one, str) else "\0" * len(one.raw) for one in split_protected(text))
 
 
 def open_po(data: bytes, languages: Languages) -> OpenedFile:
