@@ -38,6 +38,7 @@ SPANS = {
     "colons": ":name :user_name :smile: @:key @:message.hello @.lower:key @:(key)",
     "underscores, brackets, hashes": "__name__ __user_name__ [[name]] #name# ###T01### @user [^1]",
     "names": "long_name utf8_max_size long_name2 customer_ID Customer_ID2 DateSerial_H1 en_US",
+    "calls and files": "fsync() getName() _x1() *.odt *.h",
     "escapes": r"\n \t \r \r\n \n\n \" \' \u00e4",
     "tags": "<0> </0> <1/> <b> </strong> <br/> <x:y/> <Name> <a-b> <ph.1>",
     "templates": "{%if%} <%=x%> <?x?>",
@@ -133,6 +134,7 @@ and/or
 ____ (Name)
 a_b_c
 Sa_ve as, fo_r all, New_York, my_longName, name_
+TODAY(), file(s), print (), (), a*.b, **.c
 Auto_Width, P_DF, HT_TP, Open_Gl, Multiplayer_AI^Default, x_ID
 [siehe oben]
 [sic], [1], [2, 3]

@@ -47,12 +47,15 @@ _PLACEHOLDER = rf"""
         (?! [{_LATIN}\d_#] )
   | (?<! [{_LATIN}\d_\-] ) [a-z][a-z\d]{{2,}}+ (?: _ [a-z\d]{{3,}}+ )++ (?! [{_LATIN}\d_] )
   | (?<! [{_LATIN}\d_\-] ) [A-Za-z][A-Za-z\d]*+ (?<= [a-z\d][a-z] ) _ [A-Z][A-Z\d]++ (?! [{_LATIN}\d_^] )
+  | (?<! [{_LATIN}\d_] ) [a-z_][A-Za-z\d_]*+ \(\)
+  | (?<! [{_LATIN}\d_*] ) \*\.[A-Za-z][a-z\d]{{0,7}}+ (?! [{_LATIN}\d_] )
   | (?<! [{_LATIN}\d_\#&] ) \# (?! [{_LATIN}\d_\#] )
   | (?P<path> (?<! \w ) (?: [A-Za-z]: | \\ ) \\ \S*+ ) | (?<! \\ ) (?: \\ (?: [nrt"'] | u [\dA-Fa-f]{{4}} ) )++
 """
 """Code in backticks; {name}, {{name}}, ${name}; {n, number}; {% if x %}, <%= x %>; [[name]]; %name%; %s, %(x)d, %1$s,
 %ld; %1; $1, but not $1.50, US$1 or $1 million; $name; @name, @:name; :name, but not 1:2 or :-); __name__, #name#;
-long_name and Any_ID, but not accelerators such as Sa_ve, fo_r and P_DF; # of plurals; \\n, but not in C:\\new."""
+long_name and Any_ID, but not accelerators such as Sa_ve, fo_r and P_DF; name(); *.odt; # of plurals; \\n, but
+not in C:\\new."""
 _TAG = r"(?: \d+ | [A-Za-z] [\w:.\-]*+ )"
 _ATTRIBUTES = r"""(?: \s++ [\w:.\-]++ = (?: \\?"[^"<>]*+" | '[^'<>]*+' | [\w\-\#%.]++ ) )*+ \s*+"""
 _SYNTAX = rf"""
@@ -72,8 +75,8 @@ _SYNTAX = rf"""
 Markdown, [...](address)."""
 _PROTECTED = re.compile(f"{_ADDRESS}|{_PLACEHOLDER}|{_SYNTAX}", re.VERBOSE)
 _LIKELY = re.compile(
-    r"[@{}%$`<\\\[\]#&*:_wW]"
-    r"(?:(?<![&*:_wW])|(?<=\*)\||(?<=&)[#A-Za-z]|(?<=:)(?://|[a-z])|(?<=_)[_A-Za-z\d]|(?<=[wW])[wW]{2}\.)"
+    r"[@{}%$`<\\\[\]#&*(:_wW]"
+    r"(?:(?<![&*(:_wW])|(?<=\*)[|.]|(?<=\()\)|(?<=&)[#A-Za-z]|(?<=:)(?://|[a-z])|(?<=_)[_A-Za-z\d]|(?<=[wW])[wW]{2}\.)"
 )
 """Matches in every protected text, a quick test."""
 _EDGE = re.compile(rf"\A[\s{DROPPED}]*+")
