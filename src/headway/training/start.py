@@ -13,6 +13,7 @@ from headway.data.prepare import Notice, Show, prepare, tell_changes
 from headway.data.prepared import PreparedData, read_prepared_for
 from headway.devices import emulates_bf16, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.errors import UserError
+from headway.evaluation import bootstrap_seed
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.model.transformer import own_core
@@ -54,6 +55,7 @@ def start(
     """The run in the folder, ready for its next step. show: is told the progress of preparing data. earlier: the stages
     before this one, if it is a stage. Raises UserError for what the user can mend, and LeadFailed."""
     options = recipe.training
+    bootstrap_seed()  # the end of the run needs it
     device = torch.device(pick_device(options.device))
     dtype = training_dtype(options.precision, device)
     _prepare_process(device)
