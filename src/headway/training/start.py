@@ -55,7 +55,6 @@ def start(
     """The run in the folder, ready for its next step. show: is told the progress of preparing data. earlier: the stages
     before this one, if it is a stage. Raises UserError for what the user can mend, and LeadFailed."""
     options = recipe.training
-    bootstrap_seed()  # the end of the run needs it
     device = torch.device(pick_device(options.device))
     dtype = training_dtype(options.precision, device)
     _prepare_process(device)
@@ -113,6 +112,7 @@ def start(
 
 
 def _prepare_process(device: torch.device) -> None:
+    bootstrap_seed()  # which the end of the run needs
     if device.index is not None:  # such as cuda:1
         torch.cuda.set_device(device)  # a checkpoint takes the generator of the current device
     keep_large_allocations(device)
