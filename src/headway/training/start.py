@@ -173,7 +173,8 @@ def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lam
     if differing := mismatches(config.to_dict(), recipe.tokenizer, stored.model.config.to_dict(), tokenizer):
         raise UserError(f"{path}: can't start this run: {', '.join(differing)}")
     tokenizer = stored.source_tokenizer
-    if missing := [tag for tag in recipe.data.tags if not tokenizer.split_tag(language_tag(tag))[0]]:
+    tags = {*recipe.data.tags, recipe.measured_tag or ""} - {""}
+    if missing := [tag for tag in tags if not tokenizer.split_tag(language_tag(tag))[0]]:
         raise UserError(f"{path}: has no tag for the target language {min(missing)}")
     if tokenizer.many_sources and not recipe.data.tags:
         example = stored.example_tag.strip("<>")
