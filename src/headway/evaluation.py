@@ -148,8 +148,18 @@ def score_translations(
     )
 
 
+def bootstrap_seed() -> str:
+    """The seed of sacreBLEU's bootstrap, a number or `none`, as the environment may set it. Raises UserError."""
+    seed = os.environ.get("SACREBLEU_SEED", "12345").lower()
+    if seed != "none" and not seed.isdecimal():
+        raise UserError(f"SACREBLEU_SEED={seed}: the environment must have a whole number there, or none")
+    return seed
+
+
 def score_margins(hypotheses: Sequence[str], references: Sequence[str], tokenize: str = "13a") -> tuple[float, float]:
-    """Half the width of the 95% intervals of BLEU and chrF, by bootstrap resampling of the lines (Koehn, 2004)."""
+    """Half the width of the 95% intervals of BLEU and chrF, by bootstrap resampling of the lines (Koehn, 2004).
+    Raises UserError."""
+    bootstrap_seed()
 
     def margin(metric: Metric) -> float:
         lines = metric._extract_corpus_statistics(hypotheses, [references])
@@ -172,7 +182,9 @@ def sentence_chrf(hypothesis: str, reference: str) -> float:
 def compare_translations(
     hypotheses: Sequence[str], others: Sequence[str], references: Sequence[str], tokenize: str = "13a"
 ) -> list[Comparison]:
-    """BLEU and chrF of two systems on the same references, and whether they differ by more than chance."""
+    """BLEU and chrF of two systems on the same references, and whether they differ by more than chance. Raises
+    UserError."""
+    bootstrap_seed()
     metrics = {"BLEU": BLEU(tokenize=tokenize, force=True), "chrF": CHRF()}
     systems: list[tuple[str, Sequence[str]]] = [("system", hypotheses), ("other", others)]
     signatures, results = PairedTest(systems, metrics, [references], test_type="bs", n_samples=RESAMPLES)()
@@ -188,17 +200,17 @@ def compare_translations(
 
 
 def compare_measured(system: Measured, other: Measured) -> Comparison:
-    """Two systems by another metric, with sacreBLEU's bootstrap over the scores of lines."""
+    """Two systems by another metric, with sacreBLEU's bootstrap over the scores of lines. Raises UserError."""
     if system.line_scores is None or other.line_scores is None:
         return Comparison(system.metric, system.score, other.score, None, "")
-    seed = os.environ.get("SACREBLEU_SEED", "12345")
+    seed = bootstrap_seed()
     count = len(system.line_scores)
-    drawn = np.random.default_rng(None if seed.lower() == "none" else int(seed)).choice(count, (RESAMPLES, count))
+    drawn = np.random.default_rng(None if seed == "none" else int(seed)).choice(count, (RESAMPLES, count))
     lines = np.array(system.line_scores) - np.array(other.line_scores)
     differences = np.abs(lines[drawn].mean(axis=1))
     larger = int(np.sum(differences - differences.mean() > abs(lines.mean())))
     p_value = 1.0 if system.score == other.score else (larger + 1) / (RESAMPLES + 1)
-    return Comparison(system.metric, system.score, other.score, p_value, f"bs:{RESAMPLES}|seed:{seed.lower()}")
+    return Comparison(system.metric, system.score, other.score, p_value, f"bs:{RESAMPLES}|seed:{seed}")
 
 
 def alignment_error_rate(

@@ -119,6 +119,9 @@ def test_patterns_are_files_in_sorted_order(tmp_path):
     names = [tmp_path / f"{name}.de" for name in "abc"]
     assert as_corpus([tmp_path / "[a-c].de"], [tmp_path / "[a-c].en"]).sources == tuple(names)
     assert as_corpus([tmp_path / "[1].de"], [tmp_path / "a.en"]).sources == (tmp_path / "[1].de",)
+    (tmp_path / "[1]").mkdir()
+    (tmp_path / "[1]" / "a.de").write_text("x\n")
+    assert as_corpus([tmp_path / "[1]" / "*.de"], [tmp_path / "a.en"]).sources == (tmp_path / "[1]" / "a.de",)
     given = as_corpus([tmp_path / "c.de", tmp_path / "[ab].de"], [tmp_path / "c.en", tmp_path / "[ab].en"])
     assert [file.name for file in given.targets] == ["c.en", "a.en", "b.en"]
     with pytest.raises(UserError, match=r"no\*\.de: no file has a name of this pattern"):

@@ -4,12 +4,15 @@ import gzip
 import json
 import lzma
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headway.cli.files import input_lines
 from headway.data import lines as lines_module
 from headway.data.compressed import compress, open_bytes
 from headway.data.corpus import decode_lines, read_lines
@@ -107,6 +110,19 @@ def test_quoted_columns_of_a_file(tmp_path):
     assert [line.text for line in Layout(2).of_file(plain).lines(read_lines(plain))] == ['"Ja", sagte er.']
     quoted.write_text('"1"\t"Er sagt ""ja""."\n"2"\t"a\tb"\n')
     assert [line.text for line in Layout(2).of_file(quoted).lines(read_lines(quoted))] == ['Er sagt "ja".', "a\tb"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+def test_no_line_of_a_pipe_is_lost(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    Thread(target=(tmp_path / "pipe").write_text, args=("1\tone\n2\ttwo\n",), daemon=True).start()
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: [line.text for line in input_lines(str(tmp_path / "pipe"), Layout(2))])
+        try:
+            assert reading.result(30) == ["one", "two"]
+        finally:
+            if not reading.done():  # it waits for another writer
+                (tmp_path / "pipe").write_text("")
 
 
 def test_a_whole_line_is_its_own_text():

@@ -229,6 +229,12 @@ def test_tables_have_named_or_chosen_columns(files):
     assert [(pair.source, pair.target) for pair in chosen][1:] == [(row[2], row[0]) for row in read[2:]]
 
 
+def test_a_cell_may_go_on_after_the_lines_that_tell_the_delimiter(tmp_path):
+    rows = ["en;de", *(f"{i};{i}" for i in range(98)), '"one,', 'two";zwei']
+    (tmp_path / "a.csv").write_text("".join(f"{row}\n" for row in rows))
+    assert pairs_of(tmp_path / "a.csv")[-1] == (r"one,\ntwo", "zwei", 101)
+
+
 def test_compressed_files_are_read(files, tmp_path):
     (tmp_path / "a.tmx.gz").write_bytes(gzip.compress(TMX.encode()))
     assert pairs_of(tmp_path / "a.tmx.gz") == TMX_PAIRS

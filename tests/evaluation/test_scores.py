@@ -3,7 +3,16 @@
 import pytest
 import sacrebleu
 
-from headway.evaluation import compare_translations, evenly, score_translations, tokenization
+from headway.errors import UserError
+from headway.evaluation import (
+    Measured,
+    compare_measured,
+    compare_translations,
+    evenly,
+    score_margins,
+    score_translations,
+    tokenization,
+)
 
 HYPOTHESES = ["the cat sat on the mat .", "a dog , running"]
 REFERENCES = ["the cat is on the mat .", "a dog is running"]
@@ -41,6 +50,19 @@ def test_a_comparison_has_the_scores_and_tells_chance_from_difference():
             assert comparison.other == pytest.approx(corpus_score(other, [references]).score)
             assert (comparison.p_value < 0.05) == differs
             assert "bs:1000" in comparison.signature
+
+
+@pytest.mark.parametrize("seed", ["abc", "-1", ""])
+def test_a_seed_in_the_environment_that_is_none(monkeypatch, seed):
+    monkeypatch.setenv("SACREBLEU_SEED", seed)
+    measured = Measured("toy:metric", 0.5, (0.0, 1.0))
+    for compare in (
+        lambda: compare_translations(HYPOTHESES, HYPOTHESES, REFERENCES),
+        lambda: compare_measured(measured, measured),
+        lambda: score_margins(HYPOTHESES, REFERENCES),
+    ):
+        with pytest.raises(UserError, match=f"SACREBLEU_SEED={seed}: .* a whole number there, or none"):
+            compare()
 
 
 def test_systems_without_a_score_do_not_differ():

@@ -152,6 +152,14 @@ def test_a_student_needs_its_decoder_layers_free() -> None:
         chosen(90, "model.decoder_layers=4", fast=True)
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_student_has_fewer_decoder_layers_than_the_model_to_start_from(monkeypatch, layers: int) -> None:
+    initial = {"data": {}, "decoding": {}, "model": {"decoder_layers": layers}, "tokenizer": {"vocab_size": 300}}
+    monkeypatch.setattr("headway.recipe.reading.initial_sections", lambda _: initial)
+    with pytest.raises(UserError, match=f"has 2 decoder layers, and that of training.init_from {layers}; "):
+        chosen(90, "training.init_from=model", fast=True)
+
+
 def test_too_short_a_time_is_refused() -> None:
     with pytest.raises(UserError, match=r"give more --minutes"):
         chosen(1, flops=2e10, fast=True)

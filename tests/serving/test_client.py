@@ -144,6 +144,13 @@ def test_a_refusal_is_told(fake):
         ServerTranslator(server.url).translate(["a"])
 
 
+def test_a_key_that_is_not_utf8(fake, monkeypatch):
+    translator = ServerTranslator(fake(**{"/translate": upper}).url)
+    monkeypatch.setenv("HEADWAY_API_KEY", "key\udcff")
+    with pytest.raises(UserError, match=r"\$HEADWAY_API_KEY: is not UTF-8"):
+        translator.translate(["a"])
+
+
 @pytest.mark.parametrize("url", ["http://a b", "http://127.0.0.1:abc", "http://127.0.0.1:99999", "http://["])
 def test_an_address_that_is_none(url):
     with pytest.raises(UserError, match="is it a server"):

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import logging
+import os
 import random
 import threading
 import time
@@ -844,6 +845,15 @@ def test_a_log_that_nobody_reads_stops_nothing(monkeypatch):
     go_on.set()
     writer.stop()
     assert len(dropped) >= 19
+
+
+def test_a_path_that_is_not_utf8_is_logged(monkeypatch):
+    written = []
+    monkeypatch.setattr("headway.serving.logs.os.write", lambda _, data: written.append(data) or len(data))
+    writer = LogWriter(lambda: None)
+    writer.emit(logging.LogRecord("a", logging.INFO, "", 1, "ä %s", (os.fsdecode(b"\xff"),), None))
+    writer.stop()
+    assert json.loads(written[0])["message"] == "ä \udcff"
 
 
 def test_two_models_of_one_direction_are_refused():

@@ -1,6 +1,7 @@
 """A larger vocabulary: old logits and translations stay, a new token is the mean of its parts; and a smaller one."""
 
 import functools
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -9,12 +10,14 @@ from tests.storage.test_int8_check import CHECK
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
+from headway.recipe.reading import make_recipe
 from headway.storage import Calibration, StoredModel, load_model, save_model, with_int8
 from headway.text.domain import Domain
 from headway.text.shortlist import learn_shortlist
 from headway.text.subwords import SubwordTokenizer
 from headway.text.words import WordTokenizer
 from headway.training.extending import cut_model, extend_model
+from headway.training.start import load_initial_model
 from headway.translator import Translator
 
 OLD = ["the cat sat on the mat", "a dog ran after the cat", "we went home, slowly"] * 20
@@ -132,6 +135,18 @@ def test_the_first_tags_name_the_models_own_language_too():
     assert again.source_tokenizer.target_tags == ["de", "fr", "ko", "nl"]
     unknown = extend_model(replace(stored(), target_language="und"), languages=["fr"])
     assert unknown.source_tokenizer.target_tags == ["fr"]
+
+
+def test_a_run_may_be_measured_on_any_language_of_the_model_that_it_starts_from(tmp_path):
+    save_model(tmp_path / "model", stored(tags=("de", "nl")))
+    one = {"source": "a.en", "target": "a.de", "tag": "de"}
+    training = {"max_steps": 1, "finish": True, "init_from": str(tmp_path / "model")}
+    for tag in ("nl", "ko"):
+        data = {"train": one, "valid": one, "held_out": {**one, "tag": tag}}
+        wanted = make_recipe({"data": data, "training": training})
+        config = ModelConfig.preset(**wanted.model_options(), source_vocab_size=4, target_vocab_size=4)
+        with nullcontext() if tag == "nl" else pytest.raises(UserError, match="no tag for the target language ko"):
+            load_initial_model(wanted, config)
 
 
 def test_a_new_tag_is_the_mean_of_the_others():

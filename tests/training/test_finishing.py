@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from headway.cli import app
 from headway.data.corpus import CorpusFiles
+from headway.errors import UserError
 from headway.recipe.reading import load_recipe, make_recipe
 from headway.recipe.recipe import TokenizerSection
 from headway.storage import find_model, load_model
@@ -178,3 +179,8 @@ def test_held_out_text_has_the_tag_of_its_corpus(files):
     data = {"train": one, "valid": one, "held_out": one, "source_language": "en"}
     pairs = finishing.held_out_pairs(make_recipe({"data": data, "training": {"max_steps": 1}}))
     assert pairs == [(f">>ko<< {pair.source}", pair.target) for pair in corpus(files).pairs()]
+    for tag in ("ja", ""):
+        data["held_out"] = {**one, "tag": tag}
+        make_recipe({"data": data, "training": {"max_steps": 1}})  # which measures nothing on it
+        with pytest.raises(UserError, match=f"data.held_out: the first corpus has tag '{tag}', the .* have 'ko'"):
+            make_recipe({"data": data, "training": {"max_steps": 1, "finish": True}})

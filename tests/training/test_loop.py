@@ -339,6 +339,12 @@ def test_a_start_without_a_checkpoint_begins_anew(files, tmp_path):
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
+def test_a_seed_that_the_end_could_not_use_is_refused_at_the_start(files, tmp_path, monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", "abc")
+    with pytest.raises(UserError, match="SACREBLEU_SEED=abc: "):
+        begin(recipe(files, max_steps=1), tmp_path / "run")
+
+
 def test_what_came_after_the_checkpoint_is_taken_back(files, tmp_path):
     run(recipe(files), tmp_path / "run")
     for step in (24, 20):

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from headway.data.corpus import Pair
+import headway
+from headway.cli.train import _of_text
+from headway.data.corpus import CorpusFiles, Pair
+from headway.data.splitting import split_corpus
 from headway.errors import UserError
 from headway.recipe.choosing import ENDLESS
-from headway.recipe.reading import make_recipe
+from headway.recipe.reading import is_run, make_recipe
 from headway.recipe.recipe import Recipe
+from headway.storage.atomic import write_json
 from headway.training import own_text
-from headway.training.own_text import RunRequest, choose_for, judge_sides, measure, with_languages
+from headway.training.own_text import (
+    TEXT,
+    RunRequest,
+    choose_for,
+    judge_sides,
+    measure,
+    refuse_other_text,
+    with_languages,
+)
 from headway.training.ranks import SingleProcess
+from headway.training.run_directory import REQUEST, has_request
 from headway.training.start import start
 
 GERMAN = ["Ein Hund läuft über die grüne Wiese.", "Zwei Männer stehen auf einer Leiter und putzen Fenster."]
@@ -144,6 +157,95 @@ def test_chosen_columns_are_those_of_both_parts_that_are_given(tmp_path: Path) -
         assert pairs == [(f"{ENGLISH[i % 2]} {i}", f"{GERMAN[i % 2]} {i}") for i in range(number)]
     with pytest.raises(UserError, match=r"gone\.tsv: no such file"):
         choose_for(replace(request, valid_source=[str(tmp_path / "gone.tsv")]), tmp_path / "other", 0.0, print)
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> str:
+    """A file with pairs, and another one."""
+    for name in ("pairs.tsv", "other.tsv"):
+        lines = [f"{GERMAN[i % 2]} {name[0]}{i}\t{ENGLISH[i % 2]} {name[0]}{i}\n" for i in range(60)]
+        (tmp_path / name).write_text("".join(lines), "utf-8")
+    return str(tmp_path / "pairs.tsv")
+
+
+LIMITED = ("data.target_language=en", "training.max_steps=1")
+
+
+def test_a_start_with_another_language_splits_the_text_of_the_run_again(tmp_path: Path, rows: str) -> None:
+    """Whether the one before was killed while it chose, or before its first checkpoint."""
+    request = RunRequest([rows], [], [], [], None, None, ["data.source_language=nl", *LIMITED], 1.0, fast=False)
+    split_corpus(CorpusFiles([Path(rows)], []), tmp_path / "run" / TEXT, ("nl", "en"), tell=lambda _: None)
+    write_json(tmp_path / "run" / REQUEST, asdict(request))
+    for language in ("de", "sv"):
+        request = replace(request, overrides=[f"data.source_language={language}", *LIMITED])
+        data = choose_for(request, tmp_path / "run", time.monotonic(), lambda _: None).data
+        assert data.train[0].source == [tmp_path / "run" / TEXT / f"train.{language}"]
+    told: list[str] = []
+    choose_for(request, tmp_path / "run", time.monotonic(), told.append)
+    assert f"{tmp_path / 'run' / TEXT}: is split already" in told
+
+
+def test_the_recipe_of_a_failed_start_goes_before_another_is_chosen(
+    tmp_path: Path, rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other processes would take it, and a resumed run after a kill."""
+    request = RunRequest([rows], [], [], [], None, None, ["data.source_language=de", *LIMITED], 1.0, fast=False)
+    choose_for(request, tmp_path / "run", time.monotonic(), lambda _: None)
+    assert is_run(tmp_path / "run")
+
+    def choose(*_, **__) -> None:
+        assert has_request(tmp_path / "run")
+        assert not is_run(tmp_path / "run")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(own_text, "choose", choose)
+    with pytest.raises(KeyboardInterrupt):
+        choose_for(request, tmp_path / "run", time.monotonic(), lambda _: None)
+
+
+def test_other_processes_wait_for_the_recipe_that_is_being_chosen(
+    tmp_path: Path, rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = RunRequest([rows], [], [], [], None, None, ["data.source_language=de", *LIMITED], 1.0, fast=False)
+    choose_for(request, tmp_path / "run", time.monotonic(), lambda _: None)
+    write_json(tmp_path / "run" / REQUEST, {})
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        (tmp_path / "run" / REQUEST).unlink()
+
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr("headway.cli.train.time", SimpleNamespace(sleep=wait))
+    _of_text(request, tmp_path / "run", 0.0, None)
+    assert len(waited) == 1
+
+
+def test_a_run_goes_on_with_its_own_text_alone(tmp_path: Path, rows: str) -> None:
+    """Parts that were set apart, and parts that were given."""
+    other = str(tmp_path / "other.tsv")
+    request = RunRequest([rows], [], [], [], None, None, ["data.source_language=de", *LIMITED], 1.0, fast=False)
+    given = replace(request, source=[str(tmp_path / "p*.tsv")], valid_source=[other])
+    columns = replace(given, columns=(0, 1))
+    for name, begun in (("set apart", request), ("given", given), ("columns", columns)):
+        run = tmp_path / name
+        recipe = choose_for(begun, run, time.monotonic(), lambda _: None)
+        refuse_other_text(begun, run, recipe)
+        refuse_other_text(replace(begun, source=[str(tmp_path / "p*.tsv")]), run, recipe)
+        if begun is not columns:
+            for files in ([other], [rows, str(tmp_path / "more.tsv")]):
+                with pytest.raises(UserError, match=f"{name}: was begun with .*; go on with --resume {run} alone"):
+                    refuse_other_text(replace(begun, source=files), run, recipe)
+    with pytest.raises(UserError, match=r"was begun with pairs\.tsv"):
+        headway.train(source=[Path(other)], resume=tmp_path / "set apart")
+
+
+def test_a_run_without_a_recipe_has_nothing_to_finish(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "run").mkdir()
+    write_json(tmp_path / "run" / REQUEST, {})
+    with pytest.raises(UserError, match=r"run: its recipe isn't chosen yet; go on without --minutes and --finish"):
+        headway.train(resume=tmp_path / "run", minutes=5, finish=True)
 
 
 def test_filters_that_a_corpus_needs_are_chosen_where_parts_are_given(

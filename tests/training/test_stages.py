@@ -101,6 +101,20 @@ def test_a_stage_is_the_recipe_with_its_changes(files, tmp_path):
     assert not any(part.stages for part in (both, direction, risk, student))
 
 
+def test_a_folder_may_have_the_name_of_a_pattern(files, tmp_path):
+    """That of the run, and that of the text."""
+    folder = shutil.copytree(files, tmp_path / "text[1]")
+    recipe, run = make_recipe(document(folder)), tmp_path / "part-*"
+    student = of(recipe, run, "student")
+    assert student.data.distilled[0].target == [run / "stages" / "student" / "distilled-0-0"]
+    (run / "stages" / "student").mkdir(parents=True)
+    assert [*student.data.files_of(student.data.distilled[0]).targets] == student.data.distilled[0].target
+    (tmp_path / "recipe.yaml").write_text(student.to_yaml())
+    assert load_recipe(tmp_path / "recipe.yaml") == student
+    with pytest.raises(UserError, match=r"stage student: teacher: .*tr\*\.de is a pattern; name each file"):
+        make_recipe(document(folder), [f"data.train={{source: '{folder}/tr*.de', target: '{folder}/tr*.en'}}"])
+
+
 def test_the_written_recipe_is_the_same_recipe(files, tmp_path):
     """Also where a stage has another preset, whose sizes differ."""
     changes = {

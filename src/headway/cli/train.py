@@ -206,17 +206,19 @@ def _of_text(
 ) -> Recipe:
     """The recipe for text, which the first process chooses; others wait for it. Raises UserError."""
     from headway.recipe.reading import is_run, load_recipe
-    from headway.training.own_text import choose_for
-    from headway.training.run_directory import refuse_used_folder
+    from headway.training.own_text import choose_for, refuse_other_text
+    from headway.training.run_directory import has_request, refuse_used_folder
 
     if may_resume and is_run(run):
-        return load_recipe(run / "recipe.yaml", asked.overrides)
+        recipe = load_recipe(run / "recipe.yaml", asked.overrides)
+        refuse_other_text(asked, run, recipe)
+        return recipe
     refuse_used_folder(run)
     if leads():
         use_threads(threads)
         with _telling_how_to_go_on(run, _again(run, processes, threads)):
             return choose_for(asked, run, began, tell)
-    while not is_run(run):
+    while has_request(run) or not is_run(run):
         time.sleep(0.5)
     return load_recipe(run / "recipe.yaml")
 
@@ -262,6 +264,8 @@ def _resumed(run: Path, overrides: list[str], minutes: float | None, began: floa
     if not is_run(run):
         if not has_request(run):
             raise UserError(f"{run}: is not a run directory, so there is nothing to resume")
+        if minutes is not None:
+            raise UserError(f"{run}: its recipe isn't chosen yet; go on without --minutes and --finish")
         asked = RunRequest.read(run)
         return _of_text(replace(asked, overrides=[*asked.overrides, *overrides]), run, began, threads)
     recipe = load_recipe(run / "recipe.yaml", overrides)

@@ -358,7 +358,11 @@ def matching_files(path: Path) -> list[Path]:
     UserError for a pattern that matches nothing."""
     if not glob.has_magic(str(path)) or path.exists():
         return [path]
-    matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207 - takes any path
+    folder = next((one for one in path.parents if one.exists()), Path())  # its name may look like a pattern, too
+    pattern = str(path.relative_to(folder))
+    if not glob.has_magic(pattern):
+        return [path]
+    matches = sorted(folder / name for name in glob.glob(pattern, root_dir=folder, recursive=True))  # noqa: PTH207
     if not (files := [match for match in matches if not match.is_dir()]):
         raise UserError(f"{path}: no file has a name of this pattern")
     return files

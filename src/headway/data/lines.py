@@ -53,8 +53,8 @@ class Layout:
     """Whether columns may be quoted, as `two_sided.form_of_table` finds."""
 
     def of_file(self, path: Path) -> Layout:
-        """The layout, with quoted columns if those of the file are."""
-        if self.column is None:
+        """The layout, with quoted columns if those of the file are. A pipe, which can be read only once, is left."""
+        if self.column is None or not path.is_file():
             return self
         return replace(self, quoted=form_of_table(list(islice(read_lines(path), HEAD)), NO_LANGUAGES).quoted)
 

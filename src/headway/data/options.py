@@ -105,7 +105,8 @@ class SyntheticFiles(TrainingFiles):
 
     @model_validator(mode="after")
     def _named_singly(self) -> SyntheticFiles:
-        if patterns := [file for file in (*self.source, *self.target) if has_magic(str(file))]:
+        named = [file for file in (*self.source, *self.target) if has_magic(file.name)]  # a folder may have any name
+        if patterns := [file for file in named if not file.exists()]:
             raise ValueError(f"{patterns[0]} is a pattern; name each file, and the file of its translations")
         return self
 

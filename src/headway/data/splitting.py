@@ -53,6 +53,10 @@ NEAR = "like a validation or test source"
 """A reason to leave out a pair."""
 
 
+class OtherSplitError(UserError):
+    """The folder for the parts has something else in it."""
+
+
 def compared(text: str) -> str:
     """The letters, marks and digits of a text, without case and width (NFKC), or a text without any of these itself."""
     return "".join(filter(_is_compared, unicodedata.normalize("NFKC", text).casefold())) or text.strip()
@@ -285,15 +289,17 @@ def write_columns(corpora: dict[str, CorpusFiles], folder: Path, languages: Side
 
 
 def _read_record(folder: Path, made_from: dict[str, Any]) -> dict[str, Any]:
-    """The record of a folder. Raises UserError unless it is whole and was made from the same."""
+    """The record of a folder. Raises OtherSplitError unless it is whole and was made from the same."""
     if not (folder / RECORD).is_file():
-        raise UserError(f"{folder}: is there already and holds no split corpus; choose another folder")
+        raise OtherSplitError(f"{folder}: is there already and holds no split corpus; choose another folder")
     if damage := find_damage(folder):
-        raise UserError(f"{folder}: {damage}; delete the folder and split again, or choose another one")
+        raise OtherSplitError(f"{folder}: {damage}; delete the folder and split again, or choose another one")
     record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     for key, value in made_from.items():
         if record.get(key) != value:
-            raise UserError(f"{folder}: was split from other text or in another way ({key}); choose another folder")
+            raise OtherSplitError(
+                f"{folder}: was split from other text or in another way ({key}); choose another folder"
+            )
     return record
 
 

@@ -38,12 +38,14 @@ def _rows_of_lines(lines: Iterator[str], file: Path) -> Iterator[tuple[int, list
 
 
 def _delimiter(head: Sequence[str]) -> str:
-    """The sign between cells: the first one that gives all rows the same number of cells, and more than one."""
+    """The sign between cells: the first one that gives all rows the same number of cells, and more than one. The last
+    row may go on after the head."""
     for delimiter in ",;\t":
         try:
-            counts = {len(row) for row in csv.reader((f"{line}\n" for line in head), delimiter=delimiter) if row}
+            rows = [*csv.reader((f"{line}\n" for line in head), delimiter=delimiter)]
         except csv.Error:
             continue
+        counts = {len(row) for row in (rows[:-1] if len(head) == HEAD else rows) if row}
         if len(counts) == 1 and counts != {1}:
             return delimiter
     return ","

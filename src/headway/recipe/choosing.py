@@ -54,8 +54,8 @@ LEAST_PROTECTED = 0.1
 NOISE = {"pairs": {"title": 0.03, "copy": 0.05, "tags": 0.12, "joined": 0.3}}
 """Noise of such text; `joined` is for its sentences alone."""
 SHARE_OF_STUDENT = 0.4
-STEP_OF_STUDENT = 0.8
-"""Time of a student's step, by that of its teacher, which has more layers."""
+LAYERS_OF_STUDENT, STEP_OF_STUDENT = 2, 0.8
+"""A student's decoder layers, and the time of its step, by that of its teacher, which has more of them."""
 VALIDATIONS, SHARE_OF_VALIDATIONS = 8, 0.05
 """Maximum of a stage, and the share of its time that all but the first may take."""
 SHARE_TO_LOSE, SECONDS_TO_LOSE = 0.1, 180.0
@@ -159,6 +159,11 @@ def choose(
     choice = Choice(data, overrides)
     if fast and choice.has("model.decoder_layers"):
         raise UserError("--fast halves the decoder's layers; leave out model.decoder_layers, or --fast")
+    if fast and choice.has("training.init_from"):
+        layers = choice.recipe(ENDLESS).model.decoder_layers or 0
+        if layers <= LAYERS_OF_STUDENT:
+            has = f"the faster model has {LAYERS_OF_STUDENT} decoder layers, and that of training.init_from {layers}"
+            raise UserError(f"--fast: {has}; leave out --fast")
     vocabulary = next((size for most, size in VOCABULARIES if text.pairs <= most), MOST_TOKENS)
     while vocabulary < min(TOKENS_OF_CHARACTER * text.characters, MOST_TOKENS):
         vocabulary *= 2
@@ -262,7 +267,7 @@ def _choose_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, f
                 training |= {"risk_samples": RISK_SAMPLES, "learning_rate": RISK_RATE}
             case "student":
                 stage["teacher"] = before
-                stage["model"] = {"dropout": min(dropout, 0.2), "decoder_layers": 2}
+                stage["model"] = {"dropout": min(dropout, 0.2), "decoder_layers": LAYERS_OF_STUDENT}
                 stage["decoding"] = {"beam_size": 1}
                 training["best_by"] = "valid_loss"
         choice.reasons[f"stage {name}"] = f"{training['max_steps']:,} steps, {PURPOSES[name]}"

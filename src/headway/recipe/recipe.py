@@ -228,6 +228,7 @@ class Recipe(Section):
     def _possible(self) -> Recipe:
         if not self.stages:
             self.training.check_alone()
+            self._check_measured_tag()
         elif self.data.prepared:
             raise ValueError("data.prepared isn't for a recipe with stages: each prepares its own text")
         earlier: list[str] = []
@@ -242,6 +243,19 @@ class Recipe(Section):
                     raise ValueError(f"stage {stage.name}: {key}: {name} is no earlier stage; {known}")
             earlier.append(stage.name)
         return self
+
+    def _check_measured_tag(self) -> None:
+        """Raises ValueError if the end of the run would measure a model with tags on text whose tag it doesn't know. A
+        model to start from may know more."""
+        tag, known = self.measured_tag, self.data.tags
+        if tag is not None and known and tag not in known and not (tag and self.training.init_from):
+            wanted = ", ".join(map(repr, known))
+            raise ValueError(f"data.held_out: the first corpus has tag {tag!r}, the training corpora have {wanted}")
+
+    @property
+    def measured_tag(self) -> str | None:
+        """The tag of the held-out text that the end of the run measures the model on; None without such text."""
+        return self.data.held_out[0].tag if self.training.finish and self.data.held_out else None
 
     @field_serializer("stages")
     def _serialized(self, stages: list[Stage], info: FieldSerializationInfo) -> Any:

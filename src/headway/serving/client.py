@@ -11,6 +11,7 @@ from typing import Any
 
 from headway.errors import UserError
 from headway.languages import same_language
+from headway.text.characters import is_unicode
 
 KEY_VARIABLE = "HEADWAY_API_KEY"
 TEXTS_AT_ONCE = 32  # in a request to a server that states no limit
@@ -37,6 +38,8 @@ class ServerTranslator:
     def translate(self, texts: Sequence[str], *, beam_size: int | None = None) -> list[str]:
         """The translation of each text, blank for a text longer than `longest`. Raises UserError for a refusal."""
         key = os.environ.get(KEY_VARIABLE) or None
+        if key and not is_unicode(key):
+            raise UserError(f"${KEY_VARIABLE}: is not UTF-8, so it is no key")
         given = {"source": self.source, "target": self.target, "beam_size": beam_size, "api_key": key}
         fields = {name: value for name, value in given.items() if value is not None}
         asked = ["" if self.is_too_long(text) else text for text in texts]

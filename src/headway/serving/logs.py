@@ -43,7 +43,7 @@ class LogWriter(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._lines.put_nowait(self.format(record).encode() + b"\n")
+            self._lines.put_nowait(self.format(record).encode(errors="backslashreplace") + b"\n")  # as JSON has it
         except queue.Full:
             self._on_drop()
 

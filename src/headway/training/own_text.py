@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatch
 from functools import partial
 from itertools import chain, cycle, islice
 from pathlib import Path
@@ -23,13 +24,13 @@ from headway.data.corpus import CorpusFiles, Pair, as_corpus
 from headway.data.filters import filter_tests, script_name
 from headway.data.lines import Layout
 from headway.data.options import DataSection, FiltersSection
-from headway.data.splitting import split_corpus, write_columns
+from headway.data.splitting import RECORD, OtherSplitError, split_corpus, write_columns
 from headway.data.two_sided import Sides
 from headway.errors import UserError
 from headway.evaluation import evenly
 from headway.languages import english_name, read_code, script_family
 from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
-from headway.recipe.reading import UnclearLanguagesError, make_recipe
+from headway.recipe.reading import UnclearLanguagesError, is_run, make_recipe
 from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import count, forward_work, work_of_step, work_of_update
 from headway.storage.atomic import write_file, write_json
@@ -56,8 +57,6 @@ SAMPLE = 100
 FIRST_PAIRS, RECOGNIZED = 10_000, 1_000
 """Pairs at the beginning from which sentences are taken to recognize languages that nothing names, and their number."""
 MINUTES = 30.0
-TEXT_KEYS = ("source", "target", "columns", "document")
-"""The fields of a request that decide the parts of the text."""
 MEASURED_SECONDS, UNMEASURED_STEPS = 4.0, 2
 SPEED_OF_SEARCH = 1 / 8
 """Approximate FLOP/s of greedy search with torch, by those of training."""
@@ -92,16 +91,29 @@ def choose_for(request: RunRequest, run: Path, began: float, tell: Callable[[str
     is_new = not run.exists()
     with training_lock(run):
         try:
-            if (run / REQUEST).exists():
-                before = RunRequest.read(run)
-                if any(getattr(before, name) != getattr(request, name) for name in TEXT_KEYS):
-                    shutil.rmtree(run / TEXT, ignore_errors=True)
             write_json(run / REQUEST, asdict(request))
+            if is_run(run):  # a start that failed
+                (run / "recipe.yaml").unlink()
             return _choose(request, run, began, tell)
         except UserError:
             if is_new:
                 shutil.rmtree(run)
             raise
+
+
+def refuse_other_text(request: RunRequest, run: Path, recipe: Recipe) -> None:
+    """Raises UserError for a request with files of other names than those of the run, as far as it has kept them."""
+    given = [*request.source, *request.target, *request.valid_source, *request.valid_target]
+    corpora = [*recipe.data.train, *recipe.data.valid]
+    begun = {file.name for corpus in corpora for file in (*corpus.source, *corpus.target)}
+    if corpora[0].source[0].parent.name == TEXT:
+        if not (run / TEXT / RECORD).is_file():  # columns that were written there
+            return
+        begun = {one["file"] for one in read_json(run / TEXT / RECORD)["inputs"]}
+    alike = [{name for name in begun if fnmatch(name, one) or name == one} for one in (Path(one).name for one in given)]
+    if not all(alike) or begun != set[str]().union(*alike):
+        names = ", ".join(sorted(begun))
+        raise UserError(f"{run}: was begun with {names}; go on with --resume {run} alone, or choose another --output")
 
 
 def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
@@ -174,7 +186,12 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
         shutil.rmtree(run / TEXT, ignore_errors=True)
         valid = _corpus(request.valid_source, request.valid_target, languages, request.columns)
         return _files_of(write_columns({"train": corpus, "valid": valid}, run / TEXT, languages))
-    split = split_corpus(corpus, run / TEXT, languages, document=request.document, tell=tell)
+    set_apart = partial(split_corpus, corpus, run / TEXT, languages, document=request.document, tell=tell)
+    try:
+        split = set_apart()
+    except OtherSplitError:  # of an earlier start
+        shutil.rmtree(run / TEXT)
+        split = set_apart()
     tell(split.summary())
     files = _files_of({"held_out" if part == "test" else part: corpus for part, corpus in split.parts.items()})
     filters = {**FILTERS, "copies": _differ(languages)}

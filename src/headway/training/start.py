@@ -13,6 +13,7 @@ from headway.data.prepare import Notice, Show, prepare, tell_changes
 from headway.data.prepared import PreparedData, read_prepared_for
 from headway.devices import emulates_bf16, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.errors import UserError
+from headway.evaluation import bootstrap_seed
 from headway.model import ModelConfig, Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.model.transformer import own_core
@@ -111,6 +112,7 @@ def start(
 
 
 def _prepare_process(device: torch.device) -> None:
+    bootstrap_seed()  # which the end of the run needs
     if device.index is not None:  # such as cuda:1
         torch.cuda.set_device(device)  # a checkpoint takes the generator of the current device
     keep_large_allocations(device)
@@ -171,7 +173,8 @@ def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lam
     if differing := mismatches(config.to_dict(), recipe.tokenizer, stored.model.config.to_dict(), tokenizer):
         raise UserError(f"{path}: can't start this run: {', '.join(differing)}")
     tokenizer = stored.source_tokenizer
-    if missing := [tag for tag in recipe.data.tags if not tokenizer.split_tag(language_tag(tag))[0]]:
+    tags = {*recipe.data.tags, recipe.measured_tag or ""} - {""}
+    if missing := [tag for tag in tags if not tokenizer.split_tag(language_tag(tag))[0]]:
         raise UserError(f"{path}: has no tag for the target language {min(missing)}")
     if tokenizer.many_sources and not recipe.data.tags:
         example = stored.example_tag.strip("<>")
