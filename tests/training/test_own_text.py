@@ -168,6 +168,18 @@ def rows(tmp_path: Path) -> str:
     return str(tmp_path / "pairs.tsv")
 
 
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_teacher_has_a_file_for_each_side(tmp_path: Path, rows: str, fast: bool) -> None:
+    languages = ["data.source_language=de", "data.target_language=en"]
+    request = RunRequest([rows], [], [str(tmp_path / "other.tsv")], [], None, None, languages, 1.0, fast=fast)
+    made = own_text._data(request, tmp_path / "run", lambda _: None)["train"]
+    if fast:
+        sides = (Path(*made[side]).read_text("utf-8").splitlines()[:2] for side in ("source", "target"))
+        assert [*sides] == [[f"{one} p{i}" for i, one in enumerate(side)] for side in (GERMAN, ENGLISH)]
+    else:
+        assert made == {"source": [rows], "target": []}
+
+
 LIMITED = ("data.target_language=en", "training.max_steps=1")
 
 

@@ -181,7 +181,7 @@ def _data(request: RunRequest, run: Path, tell: Callable[[str], None]) -> dict[s
     source, target = languages = section.source_language, section.target_language
     corpus = _corpus(request.source, request.target, languages, request.columns)
     if request.valid_source:
-        if request.columns is None:
+        if request.columns is None and (corpus.targets or not request.fast):  # a teacher needs a file for each side
             return {"train": given, "valid": {"source": request.valid_source, "target": request.valid_target}}
         shutil.rmtree(run / TEXT, ignore_errors=True)
         valid = _corpus(request.valid_source, request.valid_target, languages, request.columns)
