@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from headway.bench.contenders import race
-from headway.bench.training import in_batches, speeds
+from headway.bench.training import bench_training, in_batches, speeds
+from headway.bench.translating import bench_translating
+from headway.cli.plan import recipe_of
 from headway.errors import UserError
 
 
@@ -49,6 +51,21 @@ def test_speeds_are_those_of_the_median_round():
     assert first["headway_is_times_as_fast"] == 1
     assert second["target_tokens_per_second"] == 125
     assert second["headway_is_times_as_fast"] == 4
+
+
+@pytest.mark.parametrize(
+    ("measure", "change"),
+    [
+        (bench_training, "tokenizer.vocab_size=4"),
+        (bench_translating, "tokenizer.vocab_size=4"),
+        (bench_translating, "model.max_length=30"),
+    ],
+)
+def test_what_has_no_room_for_the_text_is_refused(measure, change, monkeypatch):
+    monkeypatch.setattr("headway.bench.training.Contender", None)
+    monkeypatch.setattr("headway.bench.translating.Contender", None)
+    with pytest.raises(UserError, match=f"^{change}: .*use more"):
+        measure(recipe_of(["tiny", "training.device=cpu", change]))
 
 
 def test_padded_batches_keep_to_their_tokens_and_lose_no_pair():

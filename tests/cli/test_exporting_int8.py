@@ -45,3 +45,15 @@ def test_an_export_tells_of_search_options_that_it_loses(tmp_path, monkeypatch, 
     save_model(tmp_path / "model", replace(stored(), decoding={"beam_size": 3, "length_penalty": 1.0}))
     told(tmp_path / "model", "--to", tool, "--output", tmp_path / "1.argosmodel")
     assert [record.message.split()[-1] for record in caplog.records if tool in record.message] == ["beam_size=3"]
+
+
+@pytest.mark.parametrize("decoding", [{"no_repeat_ngram": 1}, {"check_numbers": True}, {"n_best": 2}], ids=str)
+def test_an_export_is_compared_with_the_same_search(tmp_path, monkeypatch, decoding):
+    """Whatever the model's own options are."""
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path / "cache"))
+    save_model(tmp_path / "model", replace(stored(), decoding={**decoding, "max_length": 20}))
+    (tmp_path / "text").write_text("the cat sat on the mat\na dog ran after the cat\n")
+    given = ("--to", "ctranslate2", "--output", tmp_path / "1")
+    test_set = ("--source", tmp_path / "text", "--reference", tmp_path / "text")
+    done = CliRunner().invoke(app, ["export", *map(str, (tmp_path / "model", *given, *test_set))])
+    assert "; 2 of 2 lines are equal" in done.stdout, done.exception

@@ -156,6 +156,7 @@ def test_one_language_on_both_sides(corpus, tmp_path):
         (("a.tsv", "--column", "2", "--output", "out"), "--column: give that of the source and"),
         (("a.tsv", "--column", "2", "--column", "2", "--output", "out"), "--column: give that of the source and"),
         (("a.tsv", "--document", "0", "--output", "out", "LANGUAGES"), "columns are counted from 1"),
+        (("a.tsv", "--document", "00", "--output", "out", "LANGUAGES"), "--document 00: columns are counted from 1"),
         (("a.jsonl", "--column", "2", "--column", "3", "--output", "out"), "a.jsonl: has no columns"),
         (("none.tsv", "--output", "out", "LANGUAGES"), "none.tsv: no such file"),
         (("a.tsv", "--output", "out", "LANGUAGES"), "a.tsv: has 1 different usable sources"),

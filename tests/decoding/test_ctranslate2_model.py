@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headway.decoding import TorchEngine, beam_search, greedy
-from headway.decoding.ctranslate2_model import export_ctranslate2, pieces_of
+from headway.decoding.ctranslate2_model import export_ctranslate2, pieces_of, why_not
 from headway.decoding.engine import padded
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
@@ -145,3 +145,10 @@ def test_what_it_can_not_run_is_refused(tmp_path):
         with pytest.raises(UserError, match=f"model.{field} is 0"):
             export_ctranslate2(stored(**{field: 0}), tmp_path / "out")
         assert not (tmp_path / "out").exists()
+
+
+def test_tables_of_countless_positions_are_not_written():
+    """Whose size would have nothing to do with that of the weights; learned ones are weights."""
+    many = ModelConfig(290, 290, d_model=32, max_length=2**20)
+    assert "all positions, which are too many with max_length=1048576" in (why_not(many) or "")
+    assert why_not(replace(many, positions="learned")) is None

@@ -9,7 +9,7 @@ import torch
 
 from headway.decoding import TorchEngine, greedy
 from headway.decoding.ctranslate2_model import export_ctranslate2
-from headway.decoding.faithful import check_faithful
+from headway.decoding.faithful import LONGEST_PROBED, _probes, check_faithful
 from headway.errors import UserError
 from headway.interop.huggingface import export_huggingface
 from headway.interop.onnx import export_onnx
@@ -100,6 +100,12 @@ def test_a_translation_has_a_token_before_its_end():
     check_faithful(one, lambda: Ours(one, ""), "the tool")
     with pytest.raises(UserError, match="finds other tokens likelier"):
         check_faithful(one, lambda: Ours(one, "is empty"), "the tool")
+
+
+def test_the_longest_source_is_bounded():
+    """Attention over the million tokens of a `max_length` would never end."""
+    lengths = [len(source) for source in _probes(ModelConfig(290, 290, max_length=2**20))]
+    assert max(lengths) == LONGEST_PROBED
 
 
 class Placed(ScaledDotProductAttention):

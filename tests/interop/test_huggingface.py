@@ -701,7 +701,15 @@ DAMAGE = {
     "not finite": lambda folder: rewritten(
         folder, lambda weights: weights["model.encoder.layers.0.fc1.bias"].fill_(torch.nan)
     ),
-    "a language holds half": lambda folder: (folder / "tokenizer_config.json").write_text('{"source_lang": "\\ud800"}'),
+    r"hf/tokenizer_config.json: '\\ud800' is no language": lambda folder: (folder / "tokenizer_config.json").write_text(
+        '{"source_lang": "\\ud800"}'
+    ),
+    "hf/tokenizer_config.json: 'x{298}.* is no language": lambda folder: (folder / "tokenizer_config.json").write_text(
+        json.dumps({"target_lang": "x" * 1000})
+    ),
+    "hf/tokenizer_config.json: 'of two' is no language": lambda folder: (folder / "tokenizer_config.json").write_text(
+        '{"source_lang": "of two"}'
+    ),
     "generation_config.json": lambda folder: (folder / "generation_config.json").write_text('{"num_beams": 100000}'),
 }
 

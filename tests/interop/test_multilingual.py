@@ -378,6 +378,14 @@ def test_languages_are_chosen_by_any_of_their_codes(imported):
             translator.translate([untagged])
 
 
+def test_numbers_are_those_of_the_languages_that_the_tag_names(imported):
+    one, texts = Translator.load(imported).texts, (">>kor_Hang:deu_Latn<< a", ">>eng_Latn:kor_Hang<< a")
+    assert [one._pieces(text, ([], []), list).languages for text in texts] == [
+        ("kor_Hang", "deu_Latn"),
+        ("eng_Latn", "kor_Hang"),
+    ]
+
+
 def test_a_server_has_every_direction_and_describes_those_from_the_models_own_language(imported):
     pairs = Pairs([Translator.load(imported)])
     assert len(pairs) == 202 * 201

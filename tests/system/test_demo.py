@@ -2,8 +2,17 @@
 
 import base64
 import re
+import shlex
 
+from headway.cli.demo import _to_try
 from tests.system.running import run_headway
+
+
+def test_its_commands_quote_a_folder_with_spaces(tmp_path):
+    run = tmp_path / "two words" / "run"
+    lines = _to_try(run, tmp_path / "two words" / "test.en", tmp_path / "two words" / "test.ko").splitlines()
+    assert [shlex.split(line).count(str(run)) for line in lines] == [1, 1, 1, 0]
+    assert shlex.split(lines[2])[-3:] == [str(run.parent / "test.en"), "--reference", str(run.parent / "test.ko")]
 
 
 def test_demo_reaches_99_percent_on_unseen_dates(tmp_path):

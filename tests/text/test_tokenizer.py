@@ -9,6 +9,7 @@ from sentencepiece import sentencepiece_model_pb2
 
 from headway.errors import UserError
 from headway.text.characters import is_blank, is_too_long
+from headway.text.sentencepiece_model import enlarged
 from headway.text.subwords import SubwordTokenizer, read_tokenizer
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, fingerprint
 from headway.text.words import WordTokenizer
@@ -341,3 +342,8 @@ def test_damaged_files_are_named(tmp_path, name, data):
 def test_a_vocabulary_knows_how_it_was_learned(kind):
     assert SubwordTokenizer.train(LINES, kind, 320).kind == kind
     assert WordTokenizer(["a"]).kind == "word"
+
+
+def test_a_whole_number_as_the_last_score_makes_no_bpe():
+    one = SubwordTokenizer.train(LINES, "unigram", 320)
+    assert SubwordTokenizer(enlarged(one.to_bytes(), [], one.text_begins, [("zz", -20.0)])).kind == "unigram"

@@ -513,3 +513,5 @@ def test_hypotheses_with_the_numbers_of_the_source_come_first():
     assert changed
     [alone] = door.translate(["13 cats"], check_numbers=True, **search)
     assert (alone.text, alone.alternatives) == (checked[0].text, [])
+    own = Translator(replace(stored, decoding={"check_numbers": True, **search}), device="cpu")
+    assert [own.inspect(text).target.text for text in texts] == [one.text for one in own.translate(texts)]

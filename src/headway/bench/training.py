@@ -24,6 +24,7 @@ from headway.data.batches import CorpusShare, MicroBatch, PackedIds, Plan, colla
 from headway.data.packing import Joined
 from headway.decoding.engine import padded
 from headway.devices import autocast, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
+from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.recipe.recipe import Recipe, TrainingSection
 from headway.recipe.sizes import TRAINING, forward_work
@@ -178,9 +179,17 @@ def make_peer_worker(
     return work
 
 
+def vocabulary_size(recipe: Recipe) -> int:
+    """The recipe's. Raises UserError if it has no token to make text of."""
+    size = recipe.tokenizer.vocab_size
+    if size <= len(CONTROL_PIECES):
+        raise UserError(f"tokenizer.vocab_size={size}: the control symbols alone are {len(CONTROL_PIECES)}; use more")
+    return size
+
+
 def bench_training(recipe: Recipe) -> dict[str, Any]:
     """Measures a step of the recipe's model on its device. The text is random. Raises UserError."""
-    options, size = recipe.training, recipe.tokenizer.vocab_size
+    options, size = recipe.training, vocabulary_size(recipe)
     device = torch.device(pick_device(options.device))
     config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
     text = RandomText.of(config, options)

@@ -15,10 +15,11 @@ import torch
 from headway.bench.contenders import Contender, race
 from headway.bench.machine import device_name, fastest_dtype, matrix_peak, versions
 from headway.bench.peers import HuggingFaceMarian, TorchTransformer
-from headway.bench.training import ROUNDS, SECONDS, memories, speeds
+from headway.bench.training import ROUNDS, SECONDS, memories, speeds, vocabulary_size
 from headway.decoding.ctranslate2_model import ModelPieces, export_ctranslate2, load_ctranslate2
 from headway.decoding.engine import padded
 from headway.devices import TranslatingPrecision, pick_device, translating_dtype
+from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import forward_work
@@ -146,10 +147,14 @@ def _batches(sources: list[list[int]], device: torch.device) -> list[torch.Tenso
 def bench_translating(recipe: Recipe, precision: TranslatingPrecision = "auto") -> dict[str, Any]:
     """Measures translations with the recipe's model on its device, with its beam and greedy. CTranslate2 computes
     in int8 on CPU and in float16 on cuda. Raises UserError."""
-    size, beam_size = recipe.tokenizer.vocab_size, recipe.decoding.beam_size
+    size, beam_size = vocabulary_size(recipe), recipe.decoding.beam_size
     device = torch.device(pick_device(recipe.training.device))
     options = {**recipe.model_options(), "output_bias": True}
     config = ModelConfig.preset(**options, source_vocab_size=size, target_vocab_size=size)
+    if config.max_length <= TOKENS:
+        raise UserError(
+            f"model.max_length={config.max_length}: the sentences have {TOKENS} tokens and an end; use more"
+        )
     random = np.random.default_rng(1)
     sources = random.integers(len(CONTROL_PIECES), size, (MOST, TOKENS)).tolist()
     of_all = config, str(device), precision

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,7 +65,7 @@ def demo(
         with write_directory(data) as folder:
             corpus.write(folder)
         tell(f"corpus: {len(corpus.pairs['train']):,} dates and times, {source} -> {target}, in {data}")
-    run_training(recipe, run, f"demo --output {output} --languages {languages}", threads, Watcher())
+    run_training(recipe, run, f"demo --output {shlex.quote(str(output))} --languages {languages}", threads, Watcher())
     translator = Translator.load(run)
     sources, targets = (list(read_lines(data / f"test.{language}")) for language in (source, target))
     translations = translator.translate(sources)
@@ -77,12 +78,16 @@ def demo(
         typer.echo(f"Its attention links their words with an alignment error rate of {error:.1%}\n")
     _show_samples(translator, sources[:SAMPLES], translations)
     _write_page(translator, run, output / "page.html")
-    headway = program()
-    typer.echo(
-        f"\nTry next:\n"
-        f"  head -3 {data}/test.{source} | {headway} translate {run}\n"
-        f"  {headway} show {run}\n"
-        f"  {headway} evaluate {run} --source {data}/test.{source} --reference {data}/test.{target}\n"
+    typer.echo(f"\nTry next:\n{_to_try(run, *(data / f'test.{language}' for language in (source, target)))}")
+
+
+def _to_try(run: Path, source: Path, target: Path) -> str:
+    """Commands to go on with, a line each. source, target: of the test set."""
+    headway, model, text, reference = program(), *(shlex.quote(str(path)) for path in (run, source, target))
+    return (
+        f"  head -3 {text} | {headway} translate {model}\n"
+        f"  {headway} show {model}\n"
+        f"  {headway} evaluate {model} --source {text} --reference {reference}\n"
         f"  {headway} train --help      your own two text files"
     )
 

@@ -221,7 +221,7 @@ class TestSet:
         lines, wrong, references = 0, 0, 0
         for source, translation, reference in zip(self.sources, translations, self.references, strict=True):
             tag, body = info.source_tokenizer.split_tag(source)
-            languages = info.source_language, tag.strip("<>") or self.target_language or info.target_language
+            languages = info.languages_of(tag or self.target_language or "")
             if any(map(str.isdecimal, body)):
                 lines += 1
                 wrong += bool(check_numbers(body, translation, languages))

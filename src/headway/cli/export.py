@@ -82,7 +82,8 @@ def export(
         SearchOptions(**stored.decoding).warn_of_lost(to)
     translator = Translator(stored, device="cpu", engine="torch") if test_set or to == "web" else None
     sources = test_set.tagged(translator) if translator and test_set else []
-    texts = [one.text for one in translator.translate(sources, beam_size=1)] if translator else []
+    greedy = SearchOptions(beam_size=1, max_length=stored.decoding.get("max_length"))  # as `_report_difference` does
+    texts = [one.text for one in translator.translate(sources, greedy)] if translator else []
     tell(f"{model}: exporting, and checking that the result translates as the model does")
     page = page_export(translator, model, precision) if translator and to == "web" else None
     write, opened = page or _tool(to, quantization)

@@ -204,8 +204,8 @@ def columns_of(given: list[int] | None) -> tuple[int, int] | None:
 def layout_of(given: str | None, option: str) -> Layout | None:
     """The place in a line, as `--column` and `--document` give it: a number of a column, from 1, or the name of a field
     of a JSON object. Raises UserError."""
-    if given == "0":
-        raise UserError(f"{option} 0: columns are counted from 1")
+    if given and not given.strip("0"):
+        raise UserError(f"{option} {given}: columns are counted from 1")
     if not given:
         return None
     return Layout(column=int(given)) if given.isdecimal() else Layout(field=given)

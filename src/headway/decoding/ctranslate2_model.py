@@ -26,6 +26,8 @@ ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH"}
 QUANTIZATIONS = ("int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16", "float16", "bfloat16", "float32")
 VOCABULARY_MAP = "vmap.txt"
 """The file in which CTranslate2 looks for a vocabulary map."""
+LARGEST_TABLE = 2**24
+"""Numbers in a side's table of positions, 64 MiB: with d_model=512 that of 32,768 positions."""
 
 
 def why_not(config: ModelConfig) -> str | None:
@@ -35,6 +37,8 @@ def why_not(config: ModelConfig) -> str | None:
     for name in ("encoder_layers", "decoder_layers"):
         if getattr(config, name) == 0:
             return f"CTranslate2 can't run a model without layers; model.{name} is 0"
+    if config.positions != "learned" and config.max_length * config.d_model > LARGEST_TABLE:
+        return f"CTranslate2 stores all positions, which are too many with max_length={config.max_length}"
     return None
 
 

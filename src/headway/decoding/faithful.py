@@ -16,7 +16,9 @@ from headway.plain import Floats, Ids, PlainTransformer
 from headway.storage import AnyModel, ModelDirectory
 
 LENGTHS = (1, 2, 3, 7, 16, 40, 100, 255, 257, 300)
-"""Lengths of source sentences in pieces, beside the longest that the model reads."""
+"""Lengths of source sentences in pieces, beside the longest that the model reads or `LONGEST_PROBED`."""
+LONGEST_PROBED = 2047
+"""Time and memory of attention grow with the square of the length: 8,191 pieces take gigabytes."""
 LONGEST_TRANSLATION = 40
 TOLERANCE = 1e-3
 """Maximum difference of a token's log-probability: long sums are made in another order."""
@@ -92,7 +94,7 @@ def _logits_of(model: AnyModel) -> Callable[[Ids, Ids], Floats]:
 def _probes(config: ModelConfig) -> Iterator[list[int]]:
     """Sources as ids. Each has the vocabulary's last id, and the unknown one where there is room."""
     generator = np.random.default_rng(1)
-    longest, last = config.max_length - 1, config.source_vocab_size - 1
+    longest, last = min(config.max_length - 1, LONGEST_PROBED), config.source_vocab_size - 1
     for length in (*(length for length in LENGTHS if length < longest), longest):
         ids = generator.integers(0, config.source_vocab_size, length).tolist()
         source = [last if id_ in (config.pad_id, config.bos_id, config.eos_id) else id_ for id_ in ids]

@@ -31,6 +31,7 @@ from headway.page.training_file import training_of
 from headway.storage import Aligner, ModelDirectory, StoredModel, load_model
 from headway.storage.steps import step_of
 from headway.text.characters import as_text
+from headway.text.numbers import check_numbers
 from headway.text.tokenizer import Piece, fingerprint
 from headway.translator.codec import Codec
 from headway.translator.searching import check_process
@@ -263,8 +264,19 @@ class Inspector:
         """The best hypothesis of each source, as `Translator.translate` finds it. watch: of `TorchSearcher.search`."""
         caps = [self.codec.length_cap(len(one.tokens) - 1, 0, self.options.max_length) for one in sources]
         prefixes = [self.codec.opening(one.tokens[0].piece) for one in sources]
-        work = [one.ids[:-1] for one in sources], self.options, caps, prefixes
-        return [best for best, *_ in self.searcher.search(*work, **watch)]
+        options = self.options
+        if options.check_numbers:
+            options = options.model_copy(update={"n_best": options.beam_size})
+        every = self.searcher.search([one.ids[:-1] for one in sources], options, caps, prefixes, **watch)
+        if options.check_numbers:
+            return [
+                min(found, key=partial(self._has_wrong_numbers, one)) for one, found in zip(sources, every, strict=True)
+            ]
+        return [best for best, *_ in every]
+
+    def _has_wrong_numbers(self, source: Text, hypothesis: Hypothesis) -> bool:
+        tag, _ = self.stored.source_tokenizer.split_tag(source.tokens[0].piece)
+        return bool(check_numbers(source.text, self.codec.decode(hypothesis.ids), self.stored.languages_of(tag)))
 
     @torch.inference_mode()
     def _tried(self, source: Text, target: Text, score: float | None = None) -> what_if.Tried:

@@ -19,7 +19,8 @@ NEGLIGIBLE = 0.3
 """BLEU that int8 may lose even where the loss is certain."""
 INT8_OPENING = "On CPU in int8 "
 """The first words of the card's sentence on int8."""
-CALIBRATION_VERSION = 1
+CALIBRATION_VERSION, LARGEST = 1, 1e50
+"""LARGEST bounds the numbers of a calibration, so that all that is computed from them is finite."""
 FEATURES = ("mean_log_probability", "least_log_probability", "mean_entropy", "log_length_ratio", "log_source_length")
 """The features that confidence is computed from: the mean and the least log-probability of the translation's tokens,
 the mean entropy of the model's predictions in their places, the tokens of the translation for each of the source's, and
@@ -109,8 +110,10 @@ def parse_calibration(data: bytes, file: Path, vocab_size: int) -> Calibration:
     if isinstance(domain, dict):
         domain["vocab_size"] = vocab_size
     found = parse_record(Calibration, document, file)
-    if found.domain.farthest <= 0:
+    if found.domain.farthest <= 1 / LARGEST:
         raise UserError(f"{file}: domain.farthest must be above 0")
+    if max(map(abs, (*found.weights, found.bias, *found.domain.mean, *found.domain.precision))) > LARGEST:
+        raise UserError(f"{file}: has a number beyond {LARGEST:g}")
     if not all(0 <= id_ < vocab_size and 0 < count < 2**53 for id_, count in found.domain.counts.items()):
         raise UserError(f"{file}: domain.counts must be whole numbers of tokens in the vocabulary")
     return found
@@ -142,6 +145,11 @@ class ModelInfo:
     """Gives the probability that a translation is acceptable; None if the model isn't calibrated."""
     int8: Int8Check | None = None
     """The loss of quality in int8; None if it wasn't measured. `with_int8` sets it."""
+
+    def languages_of(self, tag: str) -> tuple[str, str]:
+        """The languages of a source with this tag, or with none, and of its translation."""
+        source, _, target = tag.strip("<>").rpartition(":")
+        return source or self.source_language, target or self.target_language
 
     @property
     def example_tag(self) -> str:

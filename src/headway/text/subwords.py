@@ -65,7 +65,7 @@ class SubwordTokenizer:
         if not all(map(math.isfinite, scores)):
             raise UserError("not a sentencepiece model (a score is not finite)")
         # BPE scores its tokens by their rank, unigram by log-probability.
-        self.kind: TokenizerKind = "bpe" if scores[-1].is_integer() else "unigram"
+        self.kind: TokenizerKind = "bpe" if all(map(float.is_integer, scores)) else "unigram"
         control_ids = takewhile(self._processor.is_control, range(len(CONTROL_PIECES), self.vocab_size))
         controls = {self._processor.id_to_piece(id_): id_ for id_ in control_ids}
         self.text_begins = len(CONTROL_PIECES) + len(controls)

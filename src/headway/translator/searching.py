@@ -208,7 +208,7 @@ class TextSearcher:
             find_source=partial(self._source_pieces, source_text),
             find_alignment=lambda: self.align([ids], [tags])[0],
             source_text=body,
-            languages=(self._info.source_language, tag.strip("<>") or self._info.target_language),
+            languages=self._info.languages_of(tag),
             ids=ids,
             tags=tags,
         )

@@ -24,7 +24,7 @@ from headway.storage.model_info import ModelInfo
 from headway.storage.stored_model import check_finite
 from headway.storage.tensors import TensorKind, read_header
 from headway.storage.untrusted import clipped, read_json, read_plain
-from headway.text.characters import HALF_PAIR, is_unicode
+from headway.text.domain import LONGEST_DOMAIN
 from headway.text.sentencepiece_model import renumbered, text_pieces
 from headway.text.subwords import SubwordTokenizer
 from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, EOS_ID, PAD_ID, UNK_ID, is_tag
@@ -62,8 +62,9 @@ def import_huggingface(folder: Path, output: Path) -> None:
             languages[0] = own
     else:
         languages = [str(options.get(f"{side}_lang") or "und") for side in ("source", "target")]
-    if not is_unicode("".join(languages)):
-        raise UserError(f"{folder / names.TOKENIZER_FILE}: a language {HALF_PAIR}")
+    for language in languages:
+        if not language.isprintable() or " " in language or len(language) > LONGEST_DOMAIN:
+            raise UserError(f"{folder / names.TOKENIZER_FILE}: {clipped(repr(language))} is no language")
     card = folder / names.CARD_FILE
     text = read_plain(card).decode("utf-8", errors="replace") if os.path.lexists(card) else "It came without one.\n"
     title = f"# Translation from {languages[0]} to {languages[1]}"
