@@ -177,8 +177,9 @@ def test_without_enough_validation_pairs_and_without_a_test_part(run, monkeypatc
 def test_held_out_text_has_the_tag_of_its_corpus(files):
     one = {"source": str(files / "train.src"), "target": str(files / "train.tgt"), "tag": "ko"}
     data = {"train": one, "valid": one, "held_out": one, "source_language": "en"}
-    pairs = finishing.held_out_pairs(make_recipe({"data": data, "training": {"max_steps": 1}}))
-    assert pairs == [(f">>ko<< {pair.source}", pair.target) for pair in corpus(files).pairs()]
+    sources, references = finishing.held_out_pairs(make_recipe({"data": data, "training": {"max_steps": 1}}))
+    assert sources == [f">>ko<< {pair.source}" for pair in corpus(files).pairs()]
+    assert references == [pair.target for pair in corpus(files).pairs()]
     for tag in ("ja", ""):
         data["held_out"] = {**one, "tag": tag}
         make_recipe({"data": data, "training": {"max_steps": 1}})  # which measures nothing on it

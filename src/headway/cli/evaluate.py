@@ -217,11 +217,12 @@ class TestSet:
     def wrong_numbers(self, translations: Sequence[str], info: ModelInfo) -> dict[str, int]:
         """The lines whose source has numbers, and in how many the translation and the reference have other ones."""
         from headway.text.numbers import check_numbers
+        from headway.translator.codec import languages_of
 
         lines, wrong, references = 0, 0, 0
         for source, translation, reference in zip(self.sources, translations, self.references, strict=True):
             tag, body = info.source_tokenizer.split_tag(source)
-            languages = info.languages_of(tag or self.target_language or "")
+            languages = languages_of(info, tag or self.target_language or "")
             if any(map(str.isdecimal, body)):
                 lines += 1
                 wrong += bool(check_numbers(body, translation, languages))

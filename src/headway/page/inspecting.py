@@ -33,7 +33,7 @@ from headway.storage.steps import step_of
 from headway.text.characters import as_text
 from headway.text.numbers import check_numbers
 from headway.text.tokenizer import Piece, fingerprint
-from headway.translator.codec import Codec
+from headway.translator.codec import Codec, languages_of
 from headway.translator.searching import check_process
 from headway.translator.translator import Translator
 
@@ -276,7 +276,7 @@ class Inspector:
 
     def _has_wrong_numbers(self, source: Text, hypothesis: Hypothesis) -> bool:
         tag, _ = self.stored.source_tokenizer.split_tag(source.tokens[0].piece)
-        return bool(check_numbers(source.text, self.codec.decode(hypothesis.ids), self.stored.languages_of(tag)))
+        return bool(check_numbers(source.text, self.codec.decode(hypothesis.ids), languages_of(self.stored, tag)))
 
     @torch.inference_mode()
     def _tried(self, source: Text, target: Text, score: float | None = None) -> what_if.Tried:

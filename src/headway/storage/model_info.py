@@ -146,11 +146,6 @@ class ModelInfo:
     int8: Int8Check | None = None
     """The loss of quality in int8; None if it wasn't measured. `with_int8` sets it."""
 
-    def languages_of(self, tag: str) -> tuple[str, str]:
-        """The languages of a source with this tag, or with none, and of its translation."""
-        source, _, target = tag.strip("<>").rpartition(":")
-        return source or self.source_language, target or self.target_language
-
     @property
     def example_tag(self) -> str:
         """A tag that chooses one of several target languages, for a message: `>>ko<<`, with many source languages

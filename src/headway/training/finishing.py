@@ -74,13 +74,15 @@ def validation_pairs(recipe: Recipe, run: Path) -> UnseenText:
     return UnseenText(sources, references, tokenization_of(recipe))
 
 
-def held_out_pairs(recipe: Recipe) -> list[tuple[str, str]]:
-    """The pairs of the first corpus of `data.held_out`, with its tag, as a model with tags needs it."""
-    return [
+def held_out_pairs(recipe: Recipe) -> tuple[list[str], list[str]]:
+    """The sources and the references of the first corpus of `data.held_out`, with its tag, as a model with tags needs
+    it."""
+    pairs = [
         (f"{language_tag(corpus.tag)} {pair.source}" if corpus.tag else pair.source, pair.target)
         for corpus in recipe.data.held_out[:1]
         for pair in recipe.data.files_of(corpus).pairs()
     ]
+    return [source for source, _ in pairs], [target for _, target in pairs]
 
 
 def end_run(recipe: Recipe, run: Path, minutes: float, tell: Tell) -> None:
@@ -103,8 +105,8 @@ def finish(recipe: Recipe, run: Path, tell: Tell, minutes: float) -> None:
         return
     valid = validation_pairs(recipe, run)
     part, measured = "validation", valid
-    if pairs := held_out_pairs(recipe):
-        part, measured = "test", UnseenText(*zip(*pairs, strict=True), valid.tokenize)
+    if (held_out := held_out_pairs(recipe))[0]:
+        part, measured = "test", UnseenText(*held_out, valid.tokenize)
     translator = Translator(stored, engine="auto")
     rows: dict[str, str] = {}
     if len(valid.sources) >= FEWEST:

@@ -26,6 +26,12 @@ _NO_WORD = "\ue000"
 """A character that no vocabulary joins with others."""
 
 
+def languages_of(info: ModelInfo, tag: str) -> tuple[str, str]:
+    """The languages of a source with this tag, or with none, and of its translation."""
+    source, _, target = tag.strip("<>").rpartition(":")
+    return source or info.source_language, target or info.target_language
+
+
 @dataclass(frozen=True)
 class Codec:
     """The tokenizers of a model, and the most places that it has for a text."""

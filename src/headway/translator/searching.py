@@ -14,7 +14,7 @@ from headway.text.protected import joined, may_hold_protected
 from headway.text.tokenizer import Piece
 from headway.threads import current_threads
 from headway.translator.aligning import align, character_links
-from headway.translator.codec import Codec
+from headway.translator.codec import Codec, languages_of
 from headway.translator.engines import Engines
 from headway.translator.glossary import Glossary
 from headway.translator.required_phrases import ProtectedText
@@ -208,7 +208,7 @@ class TextSearcher:
             find_source=partial(self._source_pieces, source_text),
             find_alignment=lambda: self.align([ids], [tags])[0],
             source_text=body,
-            languages=self._info.languages_of(tag),
+            languages=languages_of(self._info, tag),
             ids=ids,
             tags=tags,
         )

@@ -130,8 +130,9 @@ def _languages(folder: Path, options: Mapping[str, Any], first: int) -> dict[str
     more = read_json(maps) if os.path.lexists(maps) else {}
     for given in (options, more):
         for name in ("additional_special_tokens", "extra_special_tokens"):
-            listed = given.get(name) if isinstance(given.get(name), list) else ()
-            tokens = [str(one.get("content") if isinstance(one, dict) else one) for one in listed]
+            listed = given.get(name)
+            every = listed if isinstance(listed, list) else []
+            tokens = [str(one.get("content") if isinstance(one, dict) else one) for one in every]
             tokens = [token for token in dict.fromkeys(tokens) if token not in ("<mask>", *CONTROLS)]
             if tokens:
                 ids = {token: given_ids.get(token, first + i) for i, token in enumerate(tokens)}
