@@ -261,7 +261,7 @@ def test_of_a_text_that_was_judged_in_part_not_every_word_is_said_to_be_sure(ope
     page.route("**/inspect", sure)
     page.route("**/translate", lambda route: route.fulfill(json={"translatedText": "Bee ant. " * sentences}))
     page.fill("#text", "Ant bee. " * sentences)
-    page.wait_for_selector("#translation span[title]", state="attached")
+    page.wait_for_selector("#translation span[title]", state="attached", timeout=30_000)
     sync_api.expect(page.locator("#sureness")).to_contain_text(says)
     assert bool(says) == bool(page.locator("#sureness").inner_text())
 
