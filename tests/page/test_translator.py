@@ -1,9 +1,11 @@
 """The page's translator gives what the translator in Python gives, and says what it can't take."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from headway.insight.what_if import SwapWords, edited_text
 from headway.page.export import MODEL_FILE, export_web
 from tests.page.scripts import page
 from tests.translator.test_translator import translator
@@ -55,3 +57,27 @@ def test_what_is_no_text_is_refused(browser, text, says):
     if text is not None:
         asked = {"task": "inspect", "text": "the cat", "options": {"translation": text}}
         assert browser.ask(asked) == {"problem": f"the translation {says}"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("maxLength", 0), ("maxLength", 2.5), ("nBest", 0), ("noRepeatNgram", -1), ("lengthPenalty", -1)],
+)
+def test_impossible_options_are_refused_as_in_python(browser, name, value):
+    """Else a search could have no result, or no end."""
+    found = browser.ask({"task": "translate", "text": "the cat", "options": {name: value}})
+    assert found["problem"].startswith(f"{name}={value}: must be a ")
+
+
+@pytest.mark.parametrize("text", ["the cat a", "the\x85cat a", "the\x1fcat a", "the\ufeffcat a"])
+def test_words_are_those_of_python(browser, text):
+    """A browser has another white space."""
+    swap = SwapWords(first=0, second=1)
+    options = {"edits": [swap.model_dump()], "arrays": "none"}
+    found = browser.ask({"task": "inspect", "text": text, "options": options})
+    assert found["source"]["text"] == edited_text(text, [swap])
+    assert browser.ask({"words": text}) == re.findall(r"\S+", text)
+
+
+def test_a_worker_that_opens_no_model_is_ended(browser):
+    assert browser.ask({"refused": "damaged"}) == {"message": "damaged", "ended": 1}

@@ -75,6 +75,13 @@ def test_a_page_begins_with_a_direction_that_it_describes():
         assert (first.source, first.target) == ("en", target)
 
 
+def test_a_page_describes_a_model_whose_source_has_another_name():
+    """As where a recipe that fine-tunes NLLB says `en` instead of `eng_Latn`."""
+    model = CopyingTranslator("en", "mul", tags=("eng_Latn", "kor_Hang"))
+    model.info.source_tokenizer.many_sources = True
+    assert [(pair.source, pair.target) for pair in Pairs([model]).shown] == [("eng_Latn", "kor_Hang")]
+
+
 def test_the_heads_are_measured_on_the_validation_pairs_of_the_model(serve):
     model, other = CopyingTranslator("ko", "en"), CopyingTranslator("de", "en")
     long = "x" * (LONGEST_ANALYSED + 1)

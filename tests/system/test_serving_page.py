@@ -249,6 +249,23 @@ def test_wrong_numbers_are_named(open_page, locale, says):
     sync_api.expect(page.locator("#numbers")).to_be_hidden()
 
 
+@pytest.mark.parametrize(("sentences", "says"), [(4, "sure of every word"), (5, "")])
+def test_of_a_text_that_was_judged_in_part_not_every_word_is_said_to_be_sure(open_page, sentences, says):
+    def sure(route) -> None:
+        record = route.fetch().json()
+        for step in record["steps"]:
+            step["log_probability"] = 0.0
+        route.fulfill(json=record)
+
+    page = open_page()
+    page.route("**/inspect", sure)
+    page.route("**/translate", lambda route: route.fulfill(json={"translatedText": "Bee ant. " * sentences}))
+    page.fill("#text", "Ant bee. " * sentences)
+    page.wait_for_selector("#translation span[title]", state="attached", timeout=30_000)
+    sync_api.expect(page.locator("#sureness")).to_contain_text(says)
+    assert bool(says) == bool(page.locator("#sureness").inner_text())
+
+
 def test_a_sentence_that_is_too_long_to_judge_leaves_the_others(open_page):
     def answer(route) -> None:
         if route.request.post_data_json["q"].startswith("Ant"):
@@ -499,22 +516,30 @@ def test_without_storage_it_works(browser, server, missing):
 
 
 @pytest.mark.parametrize(
-    ("status", "source", "said"),
+    ("status", "source", "error", "said"),
     [
-        (400, "auto", "어느 언어인지 알 수 없거나 여기서 번역하지 않는 언어입니다. 위에서 언어를 고르세요."),
-        (400, None, "서버가 받아들이지 않았습니다: no"),
-        (500, "auto", "서버에 문제가 있습니다. 자세한 내용은 서버의 기록에 있습니다."),
-        (503, "auto", "서버가 바쁩니다. 잠시 뒤에 다시 시도하세요."),
+        (
+            400,
+            "auto",
+            "source: no",
+            "어느 언어인지 알 수 없거나 여기서 번역하지 않는 언어입니다. 위에서 언어를 고르세요.",
+        ),
+        (400, "auto", "more than 666 sentences", "서버가 받아들이지 않았습니다: more than 666 sentences"),
+        (400, None, "source: no", "서버가 받아들이지 않았습니다: source: no"),
+        (500, "auto", "no", "서버에 문제가 있습니다. 자세한 내용은 서버의 기록에 있습니다."),
+        (503, "auto", "no", "서버가 바쁩니다. 잠시 뒤에 다시 시도하세요."),
     ],
 )
-def test_a_refusal_is_told_in_the_language_of_the_page(open_page, status, source, said):
-    page = open_page("ko-KR")
+def test_a_refusal_is_told_in_the_language_of_the_page(open_page, status, source, error, said):
+    page = open_page()
     page.select_option("#source", source or page.locator("#source option").last.get_attribute("value"))
     page.route(
-        "**/translate", lambda route: route.fulfill(status=status, headers={"Retry-After": "0"}, json={"error": "no"})
+        "**/translate", lambda route: route.fulfill(status=status, headers={"Retry-After": "0"}, json={"error": error})
     )
     page.fill("#text", "ant bee")
-    sync_api.expect(page.locator("#status")).to_have_text(said, timeout=10_000)
+    page.wait_for_selector("#status.wrong", timeout=10_000)
+    page.click("text=한국어")  # what is told already, too
+    sync_api.expect(page.locator("#status")).to_have_text(said)
     open_page.said.clear()  # the browser notes each refusal
 
 
@@ -526,6 +551,11 @@ def test_text_in_the_target_language_is_told_to_be(open_page):
     page.route("**/translate", lambda route: route.fulfill(json=answer))
     translated(page, "ant bee", "ant bee")
     sync_api.expect(page.locator("#detected")).to_contain_text("is in this language already")
+    page.click("text=한국어")
+    sync_api.expect(page.locator("#detected")).to_contain_text("이미 대상 언어로 쓴 글입니다")
+    found["confidence"] = 0  # as of a text without letters
+    translated(page, "12", "ant bee")
+    sync_api.expect(page.locator("#detected")).to_have_text("")
     open_page.said.clear()  # nothing can be judged then: the browser notes the refusal
 
 

@@ -105,9 +105,9 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
     def first(self) -> LanguagePair:
         """The direction that a page begins with: one of the first model's that it describes, if possible one with
         validation text."""
-        some = next(iter(self.values()))
-        own = [pair for pair in self.shown if pair.translator is some.translator]
-        return max(own, key=lambda pair: len(pair.validated), default=some)
+        shown = self.shown
+        own = [pair for pair in shown if pair.translator is shown[0].translator]
+        return max(own, key=lambda pair: len(pair.validated))
 
     def sources(self, target: str | None = None) -> list[str]:
         """Codes that can be translated, or translated into `target`."""
@@ -123,12 +123,19 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
 
     @property
     def shown(self) -> list[LanguagePair]:
-        """The directions that a page describes: of a model with many source languages those from its own."""
+        """The directions that a page describes: of a model with many source languages those from its own, or, where its
+        recipe has named that otherwise, from the first."""
+        own = {one: _own_language(one) for one in {pair.translator for pair in self.values()}}
         return [
             pair
             for (source, _), pair in self.items()
-            if not pair.translator.info.source_tokenizer.many_sources or source == pair.translator.info.source_language
+            if not pair.translator.info.source_tokenizer.many_sources or source == own[pair.translator]
         ]
+
+
+def _own_language(translator: Translator) -> str:
+    own, languages = translator.info.source_language, translator.target_languages
+    return own if own in languages or not languages else languages[0]
 
 
 def _directions(translator: Translator) -> Iterator[tuple[str, str, str]]:

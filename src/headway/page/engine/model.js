@@ -19,8 +19,12 @@ export async function openInWorker(worker, bytes, { withKernel = true } = {}) {
       waiting.set(++count, { resolve, reject });
       worker.postMessage({ id: count, task, given }, moved);
     });
-  const about = await ask("open", { bytes, withKernel }, [bytes.buffer]);
-  return new Model(worker, ask, about);
+  try {
+    return new Model(worker, ask, await ask("open", { bytes, withKernel }, [bytes.buffer]));
+  } catch (problem) {
+    worker.terminate();
+    throw problem;
+  }
 }
 
 class Model {

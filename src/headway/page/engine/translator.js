@@ -13,7 +13,9 @@ import { RecomputingEngine } from "./recomputing.js";
 import { loadTokenizer } from "../tokenizer/tokenizer.js";
 import { Refused, editedModel, editedText, seesAhead } from "./what_if.js";
 
-const WIDEST_BEAM = 1000;
+/** The least and the most of options, as in decoding/options.py. */
+const BOUNDS = { beamSize: [1, 1000], maxLength: [1, 2 ** 20], nBest: [1, 1000], noRepeatNgram: [0, 2 ** 20] };
+const LARGEST_PENALTY = 10;
 
 export class Translator {
   /** bytes: of a model file; withKernel: whether WebAssembly is tried. Raises DamagedModel. */
@@ -144,9 +146,12 @@ export class Translator {
     const unknown = Object.keys(options).find((name) => !Object.hasOwn(own, name));
     if (unknown) throw new Refused(`${unknown} is not an option of searching`);
     const search = { ...own, ...options };
-    if (!Number.isInteger(search.beamSize) || search.beamSize < 1 || search.beamSize > WIDEST_BEAM) {
-      throw new Refused(`beamSize=${search.beamSize}: must be a whole number from 1 to ${WIDEST_BEAM}`);
+    for (const [name, [least, most]] of Object.entries(BOUNDS)) {
+      const value = name === "maxLength" ? (search.maxLength ?? least) : search[name];
+      if (!Number.isInteger(value) || value < least || value > most) throw new Refused(`${name}=${value}: must be a whole number from ${least} to ${most}`);
     }
+    const { lengthPenalty } = search;
+    if (!(lengthPenalty >= 0 && lengthPenalty <= LARGEST_PENALTY)) throw new Refused(`lengthPenalty=${lengthPenalty}: must be a number from 0 to ${LARGEST_PENALTY}`);
     return { ...search, nBest: Math.min(search.nBest, search.beamSize) };
   }
 }

@@ -1,5 +1,9 @@
 // Edits of a model or its source, as in insight/what_if.py. An edit changes a copy of the model, or the text.
 
+import { NO_SPACE } from "../tokenizer/characters.js";
+
+const WORDS = new RegExp(`${NO_SPACE}+`, "gu");
+
 /** A text that can't be translated or inspected, or an edit that can't be made: what to tell the reader. */
 export class Refused extends Error {}
 
@@ -82,7 +86,7 @@ function attentionOf({ encoder, decoder }, { attention: kind, layer, head }) {
 }
 
 function swapped(text, { first, second }) {
-  const words = [...text.matchAll(/\S+/gu)];
+  const words = [...text.matchAll(WORDS)];
   const [low, high] = [Math.min(first, second), Math.max(first, second)];
   if (high >= words.length) throw new Refused(`edits: there is no word ${high}, the text has ${words.length}, numbered from 0`);
   if (low === high) return text;

@@ -25,6 +25,7 @@ const state = {
   judging: null,
   answer: "",
   words: [],
+  status: [null],
   numbers: { missing: [], invented: [] },
 };
 
@@ -94,6 +95,8 @@ function listen() {
     choosePageLanguage(state.language);
     showWords();
     showLanguages($("source").value, $("target").value);
+    showStatus(...state.status);
+    showDetected();
     showNumbers();
     showJudged();
     look();
@@ -133,14 +136,14 @@ async function translate() {
   } catch (problem) {
     if (problem.name === "AbortError") return; // the text has changed
     showAnswer("", []);
-    showStatus(refusalWord(problem.status, source), { problem: problem.message }, true);
+    const undetected = problem.status === 400 && source === "auto" && problem.message.startsWith("source:");
+    showStatus(undetected ? "undetected" : refusalWord(problem.status), { problem: problem.message }, true);
   }
 }
 
-/** The phrase for an answer that is none; source: the language that was chosen. */
-function refusalWord(status, source) {
+/** The phrase for an answer that is none. */
+function refusalWord(status) {
   if (status === 0) return "unreachable";
-  if (status === 400 && source === "auto") return "undetected";
   if (status === 403) return $("key").value ? "keyWrong" : "keyMissing";
   if (status === 429 || status === 503) return "busyStill";
   return status >= 500 ? "defect" : "refused";
@@ -285,7 +288,7 @@ function fill(select, codes, chosen) {
 
 function showAnswer(text, others, detected, numbers = { missing: [], invented: [] }) {
   state.judging?.abort(); // that was of the answer before
-  Object.assign(state, { answer: text, detected: detected?.language, judged: null });
+  Object.assign(state, { answer: text, detected: detected?.language, confidence: detected?.confidence, judged: null });
   state.words = wordElements(text, $("target").value);
   $("translation").replaceChildren(...state.words.map(({ element }) => element));
   $("translation").lang = $("target").value.replaceAll("_", "-");
@@ -296,11 +299,14 @@ function showAnswer(text, others, detected, numbers = { missing: [], invented: [
   $("look-inside").hidden = !text;
   $("others").hidden = !others?.length;
   $("alternatives").replaceChildren(...(others ?? []).map((other) => item("li", other, $("target").value)));
-  const found = detected?.language === $("target").value ? "already" : "detected";
-  $("detected").textContent = detected
-    ? say(state.language, found, { language: languageName(state.language, detected.language) })
-    : "";
+  showDetected();
   showSwap();
+}
+
+function showDetected() {
+  const { language, detected, confidence } = state;
+  const found = detected === $("target").value ? "already" : "detected";
+  $("detected").textContent = confidence ? say(language, found, { language: languageName(language, detected) }) : ""; // 0: of a text without letters
 }
 
 /** Names the numbers that the translation lacks or invents. */
@@ -321,12 +327,12 @@ function showJudged() {
   }
   const doubtful = [...shares].filter(([, share]) => share < SURE).sort(([, one], [, other]) => one - other);
   const named = doubtful.slice(0, NAMED).map(([place, share]) => `${state.words[place].element.textContent} ${percent(share)}`);
-  const least = percent(Math.min(1, ...shares.values()));
-  $("sureness").textContent = !shares.size
-    ? ""
-    : named.length
-      ? say(state.language, "leastSure", { words: named.join(" · ") })
-      : say(state.language, "allSure", { share: least });
+  const isAll = shares.size && state.words.every(({ isWord }, place) => !isWord || shares.has(place)); // long texts are judged in part
+  $("sureness").textContent = named.length
+    ? say(state.language, "leastSure", { words: named.join(" · ") })
+    : isAll
+      ? say(state.language, "allSure", { share: percent(Math.min(...shares.values())) })
+      : "";
   $("detached").textContent = detached ? say(state.language, "detached") : "";
 }
 
@@ -367,6 +373,7 @@ function showCount() {
 }
 
 function showStatus(name, values = {}, isProblem = false) {
+  state.status = [name, values, isProblem];
   $("status").textContent = name ? say(state.language, name, values) : "";
   $("status").classList.toggle("wrong", isProblem && name !== null);
   document.querySelector(".answer").classList.toggle("waiting", ["waiting", "busy"].includes(name));

@@ -7,7 +7,8 @@ import { percent } from "./numbers.js";
 import { brief, visible } from "./tokens.js";
 import { targetWords, wordBars } from "./word_bars.js";
 
-export const WORDS = /\S+/gu;
+/** Of a text, with Python's white space, by which edits number them. */
+export const WORDS = /(?:[^\s\x1c-\x1f\x85]|\ufeff)+/gu;
 const LEAST_LOSS = 0.01; // of a probability: less is invisible
 const casesByEdits = new WeakMap();
 
