@@ -152,3 +152,4 @@ def test_tables_of_countless_positions_are_not_written():
     many = ModelConfig(290, 290, d_model=32, max_length=2**20)
     assert "all positions, which are too many with max_length=1048576" in (why_not(many) or "")
     assert why_not(replace(many, positions="learned")) is None
+    assert "can't run a model that reads nothing" in (why_not(replace(many, max_length=1)) or "")

@@ -51,7 +51,7 @@ BOUNDS = {
     "decoder_d_ff": (1, 2**20),
     "encoder_layers": (0, 256),
     "decoder_layers": (0, 256),
-    "max_length": (2, 2**20),
+    "max_length": (1, 2**20),
 }
 """The least and the most of each size; more heads than `d_model` can't divide it."""
 

@@ -385,4 +385,5 @@ def prepare(
         again = f"{program()} prepare {given} --output {shlex.quote(str(folder))}"
         reporter.line(f"{interrupted}: what is done is kept; go on with {again}")
         raise typer.Exit(128 + interrupted.signal_number) from None
-    tell(f"try: {program()} train {' '.join(map(shlex.quote, arguments))} --data {shlex.quote(str(folder))}")
+    given = " ".join(shlex.quote(one) for one in arguments if not one.startswith("data.prepared="))
+    tell(f"try: {program()} train {given} --data {shlex.quote(str(folder))}")

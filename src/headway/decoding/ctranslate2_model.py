@@ -37,6 +37,8 @@ def why_not(config: ModelConfig) -> str | None:
     for name in ("encoder_layers", "decoder_layers"):
         if getattr(config, name) == 0:
             return f"CTranslate2 can't run a model without layers; model.{name} is 0"
+    if config.max_length == 1:
+        return "CTranslate2 can't run a model that reads nothing; model.max_length is 1"
     if config.positions != "learned" and config.max_length * config.d_model > LARGEST_TABLE:
         return f"CTranslate2 stores all positions, which are too many with max_length={config.max_length}"
     return None
