@@ -268,11 +268,10 @@ class Inspector:
         if options.check_numbers:
             options = options.model_copy(update={"n_best": options.beam_size})
         every = self.searcher.search([one.ids[:-1] for one in sources], options, caps, prefixes, **watch)
-        if options.check_numbers:
-            return [
-                min(found, key=partial(self._has_wrong_numbers, one)) for one, found in zip(sources, every, strict=True)
-            ]
-        return [best for best, *_ in every]
+        return [
+            min(found, key=partial(self._has_wrong_numbers, one)) if options.check_numbers else found[0]
+            for one, found in zip(sources, every, strict=True)
+        ]
 
     def _has_wrong_numbers(self, source: Text, hypothesis: Hypothesis) -> bool:
         tag, _ = self.stored.source_tokenizer.split_tag(source.tokens[0].piece)

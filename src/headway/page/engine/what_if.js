@@ -1,8 +1,6 @@
 // Edits of a model or its source, as in insight/what_if.py. An edit changes a copy of the model, or the text.
 
-import { NO_SPACE } from "../tokenizer/characters.js";
-
-const WORDS = new RegExp(`${NO_SPACE}+`, "gu");
+import { WORDS } from "../tokenizer/characters.js";
 
 /** A text that can't be translated or inspected, or an edit that can't be made: what to tell the reader. */
 export class Refused extends Error {}

@@ -6,6 +6,9 @@ const CODES = "\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u20
 export const SPACE = `[${CODES}]`;
 export const NO_SPACE = `[^${CODES}]`;
 
+/** Words, by Python's white space. */
+export const WORDS = new RegExp(`${NO_SPACE}+`, "gu");
+
 const DROPPED =
   "\\x00-\\x08\\x0e-\\x1b\\x7f-\\x84\\x86-\\x9f" + // controls that are no white space
   "\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb";

@@ -1,8 +1,6 @@
 // Whole words: what stands between spaces, and a vocabulary of them. As headway/text/words.py.
 
-import { NO_SPACE, isBlank, visible } from "./characters.js";
-
-const WORDS = new RegExp(`${NO_SPACE}+`, "gu");
+import { WORDS, isBlank, visible } from "./characters.js";
 
 /** Words are what stands between spaces, in NFC; a word that isn't in the vocabulary is <unk>. */
 export class WordTokenizer {
