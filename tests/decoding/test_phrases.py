@@ -82,6 +82,17 @@ def test_a_beam_of_one_place_more_than_phrases_always_finds_them(seed, phrases, 
         assert holds(hypotheses[0].ids, each, NO_PARTS)
 
 
+@given(seed=st.integers(0, 2**31), width=st.integers(1, 5), alpha=st.sampled_from([0.0, 1.0]))
+def test_beside_others_a_sentence_without_phrases_has_its_ordinary_n_best_list(seed, width, alpha):
+    cap = STEPS - 1
+    options = {"beam_size": width, "n_best": width, "alpha": alpha}
+    [ordinary] = beam_search(TableEngine(seed), torch.zeros(1, 1), [cap], **options)
+    beams = started(RequiredPhrases([(), (Phrase((2,)),)], NO_PARTS), [cap, cap])
+    found, _ = beam_search(TableEngine(seed), torch.zeros(2, 1), [cap, cap], beams=beams, **options)
+    assert [one.ids for one in found] == [one.ids for one in ordinary]
+    assert [one.score for one in found] == pytest.approx([one.score for one in ordinary], abs=1e-5)
+
+
 @given(
     ids=st.lists(st.sampled_from(TEXT), max_size=6),
     phrases=phrases_of_a_sentence,

@@ -12,7 +12,7 @@ def sinusoidal_table(length: int, d_model: int) -> Tensor:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same. -> (length, d_model)"""
     if torch.get_default_device().type == "meta":  # of such a model only the shapes are wanted
         return torch.empty(length, d_model)
-    position = torch.arange(length, dtype=torch.float64)[:, None]
+    position = torch.arange(length)[:, None]
     even = torch.arange(0, d_model, 2, dtype=torch.float64)  # 2i
     angles = position / 10000.0 ** (even / d_model)  # (length, ceil(d_model / 2))
     table = torch.empty(length, d_model, dtype=torch.float64)
