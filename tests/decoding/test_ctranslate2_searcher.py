@@ -20,6 +20,8 @@ from tests.decoding.test_ctranslate2_model import stored, with_shortlist
 
 pytest.importorskip("ctranslate2")
 
+ENGINES = ("torch", "ctranslate2")
+
 TEXTS = ["the cat sat", "a dog ran after the mat", "", "mat " * 30, "한국어 ☃", "x" * 1000, "the dog"]
 
 SENTENCES = [
@@ -112,7 +114,7 @@ def worth_of(translation, alpha):
 def test_both_engines_give_the_same_n_best_lists_and_scores(cache, model):
     one = MODELS[model]()
     one.decoding["beam_size"] = 5
-    ours, theirs = (Translator(one, device="cpu", engine=engine) for engine in ("torch", "ctranslate2"))
+    ours, theirs = (Translator(one, device="cpu", engine=engine) for engine in ENGINES)
     lengths, bests = set(), {}
     for alpha in (0.0, 0.6, 1.0, 2.0):
         both = [translator.translate(SENTENCES, n_best=3, length_penalty=alpha) for translator in (ours, theirs)]
@@ -223,6 +225,18 @@ def test_hypotheses_that_were_cut_are_ranked_among_the_others(both, length_penal
     assert 2 in kinds
 
 
+@pytest.mark.parametrize(
+    ("model", "beam_size", "alpha", "most"),
+    [("random, gelu", 2, 3.0, 14), ("trained", 3, 0.0, 8), ("trained", 5, 1.0, 8)],
+)
+def test_a_limit_loses_no_translation_that_ends_before_it(cache, model, beam_size, alpha, most):
+    """To those that have finished beyond it, and pushed it out of the list."""
+    one = MODELS[model]()
+    options = {"beam_size": beam_size, "length_penalty": alpha, "max_length": most}
+    ours, theirs = (Translator(one, device="cpu", engine=name).translate(SENTENCES, **options) for name in ENGINES)
+    assert [each.tokens for each in theirs] == [each.tokens for each in ours]
+
+
 def total(translator, text, translation, suppressed=()):
     """The log-probability of the pieces of a translation and <eos>, from the model's logits. suppressed: ids that can't
     be next; <eos> can't be the first then either."""
@@ -330,7 +344,7 @@ def test_no_translation_is_empty_unless_a_prefix_is_all_of_it(cache, shortlist):
     with torch.no_grad():
         one.model.output.bias[one.model.config.eos_id] = 20.0
     one = with_shortlist(one) if shortlist else one
-    ours, theirs = (Translator(one, engine=engine) for engine in ("torch", "ctranslate2"))
+    ours, theirs = (Translator(one, engine=engine) for engine in ENGINES)
     texts, prefixes = ["the cat sat", "mat", "a dog ran"], ["a dog", "", "the"]
     for options in ({"beam_size": 1}, {"beam_size": 4, "n_best": 4, "length_penalty": 0.0}, {"max_length": 1}):
         for found, wanted in zip(*(each.translate(texts, **options) for each in (theirs, ours)), strict=True):

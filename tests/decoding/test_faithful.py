@@ -68,8 +68,9 @@ FAULTS = {
 
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("read", [False, True])
-def test_each_fault_is_found(kind, read, tmp_path):
-    """Of a model in memory and of one that was read."""
+def test_each_fault_is_found(kind, read, tmp_path, monkeypatch):
+    """Of a model in memory and of one that was read. Without a fault every token is the likeliest one."""
+    monkeypatch.setattr("headway.decoding.faithful.TIE", 0.0)
     torch.manual_seed(1)
     one = stored(output_bias=True, max_length=60)
     with torch.no_grad():
