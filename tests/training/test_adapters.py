@@ -228,3 +228,17 @@ def test_every_kind_of_model_takes_one(changes):
     assert all(torch.equal(weight, again[name]) for name, weight in plain.named_parameters())
     rounded = dict(merged(in_bf16).named_parameters())
     assert all(torch.allclose(weight, rounded[name], rtol=2**-8) for name, weight in plain.named_parameters())
+
+
+def test_what_is_in_bf16_reaches_the_adapter_in_bf16():
+    """Without a copy in fp32, which would take the memory that bf16 saves."""
+    model = Transformer(ModelConfig(9, 9, d_model=8, num_heads=2, encoder_layers=1, decoder_layers=1, d_ff=16))
+    add_adapter(model, RANK, torch.bfloat16)
+    layer = model.encoder.layers[0].feed_forward.outer
+    given = []
+    for one in (layer.get_base_layer(), layer.lora_A["default"]):
+        one.register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+    with autocast(CPU, torch.bfloat16):
+        model(IDS.clamp(max=8), IDS.clamp(max=8))
+    assert [one.dtype for one in given] == [torch.bfloat16] * 2
+    assert given[0].data_ptr() == given[1].data_ptr()
