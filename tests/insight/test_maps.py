@@ -24,6 +24,7 @@ def maps() -> AttentionMaps:
         (["x", "▁y", "z", "."], [[0], [1, 2, 3]]),
         ([">>ko<<", "▁a"], [[0], [1]]),
         (["ein", "hund", "<eos>"], [[0], [1], [2]]),
+        (["<s>", "a", "▁b", "c", "</s>"], [[0], [1], [2, 3], [4]]),
         (["▁", "<0xF0>", "<0x9F>", "<unk>", "a", "<eos>"], [[0, 1, 2], [3], [4], [5]]),
     ],
 )
@@ -45,6 +46,26 @@ def test_pieces_joined_to_words_by_hand():
         assert arrays.shape[-2:] == (len(queries), len(keys))
     assert words.labels("decoder") == (["a", "dog", "<eos>"], ["<sos>", "a", "dog"])
     assert words.attention["decoder"][:, :, 0, 1:].sum() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("target", "read", "keys"),
+    [
+        (["▁a", "▁do", "g", "</s>"], ["<pad>", "▁a", "▁do", "g"], ["<pad>", "a", "dog"]),
+        (["▁a", "▁do", "g", "</s>"], None, ["<sos>", "a", "dog"]),
+        (["▁a", "▁do", "g"], None, ["<sos>", "a", "do"]),
+        (["▁a", "▁do", "g"], ["</s>", "<<ko>>", "▁a", "▁do"], ["</s>", "<<ko>>", "a", "do"]),
+    ],
+)
+def test_words_of_another_model_keep_all_of_the_weights(target, read, keys):
+    """Its symbols have other names, the target may lack its end, and the decoder may read a token more."""
+    random = np.random.default_rng(1).random((1, 1, len(target), len(target) if read is None else len(read)))
+    words = AttentionMaps(
+        ["▁b", "</s>"], target, {"decoder": random / random.sum(-1, keepdims=True)}, read=read
+    ).words()
+    assert words.target == ["a", "dog", "</s>"][: 2 + ("</s>" in target)]
+    assert words.labels("decoder")[1] == keys
+    np.testing.assert_allclose(words.attention["decoder"].sum(-1), 1.0, rtol=1e-6)
 
 
 def test_maps_of_a_layer_by_their_names():

@@ -97,8 +97,9 @@ def test_a_core_of_ones_own_has_its_weights_recorded_and_no_scores():
     model.encoder.layers[1].self_attention.core = Even(2)
     arrays, name = record_pass(model, SOURCE, TARGET), "encoder.layers.1.self_attention"
     assert np.allclose(arrays[f"{name}.weights"], 1 / len(SOURCE))
-    missing = {f"{name}.{one}" for one in ("scores", "masked_scores", "queries", "keys", "values", "heads")}
+    missing = {f"{name}.{one}" for one in ("scores", "masked_scores", "queries", "keys", "heads")}
     assert plain.keys() - arrays.keys() == missing
+    assert arrays[f"{name}.values"].shape == plain[f"{name}.values"].shape
 
 
 def test_a_core_without_weights_is_refused_by_its_name():

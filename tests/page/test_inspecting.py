@@ -6,15 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sentencepiece import sentencepiece_model_pb2
 
 from headway.errors import UserError
+from headway.insight.analyses.head_importance import AskHeadImportance
 from headway.insight.editing import edited_model
 from headway.insight.maps import word_groups
 from headway.insight.record import TranslationRecord
 from headway.insight.what_if import HeadOff, LookAheadOff, PositionsOff, ScalingOff, SwapWords, usual_cases
 from headway.model import Transformer
-from headway.storage import save_model
+from headway.storage import Aligner, save_model
 from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import is_tag, language_token
 from headway.translator import Translator
 from tests.page.decoding import decoded
 from tests.translator.test_translator import translator
@@ -233,15 +236,19 @@ def test_what_can_not_be_inspected(door):
     assert empty.heads["decoder"][0][0].entropy == 0.0
 
 
-@pytest.fixture(scope="module")
-def tagged(door) -> Translator:
-    """The same model, whose tokenizer has tags."""
+def with_tags(door: Translator) -> Translator:
+    """A model of the same sizes, whose tokenizer has tags."""
     lines = ["the cat sat on the mat", "a dog ran after"] * 20
     tokenizer = SubwordTokenizer.train(lines, "bpe", 292, ["de", "ko"])
     torch.manual_seed(7)
     config = replace(door.model.config, source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size)
     stored = replace(door.stored, model=Transformer(config), source_tokenizer=tokenizer, target_tokenizer=tokenizer)
     return Translator(stored, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def tagged(door) -> Translator:
+    return with_tags(door)
 
 
 @pytest.mark.parametrize("tag", [">>de<<", "  >>ko<<  "])
@@ -269,6 +276,56 @@ def test_a_tag_is_a_token_and_no_word_of_the_text(tagged, tag):
         tagged.inspect(text)
     with pytest.raises(UserError, match="0 tokens can't be inspected"):
         tagged.inspect(tag)
+
+
+def test_nothing_is_aligned_with_a_tag(tagged):
+    """Even by a head that looks at it most."""
+    text = ">>ko<< a dog ran after"
+    target = tagged.inspect(text).target.text
+    looked_at = tagged.inspect(text, target).attention["cross"][..., :-1].argmax(-1)  # (layers, heads, target)
+    layer, head = np.argwhere((looked_at == 0).any(-1))[0].tolist()
+    by_head = Translator(replace(tagged.stored, aligner=Aligner(layer, head)), device="cpu")
+    record = by_head.inspect(text, target)
+    assert 0 not in record.alignment
+    [links] = by_head.align([text], [target], pieces=True)
+    assert links == sorted((place, number) for number, place in enumerate(record.alignment[:-1]))
+
+
+@pytest.fixture(scope="module")
+def many(tagged) -> Translator:
+    """The same model with a token for each language, which begins sources and translations."""
+    model = sentencepiece_model_pb2.ModelProto.FromString(tagged.stored.source_tokenizer.to_bytes())
+    for piece in (one for one in model.pieces if is_tag(one.piece)):
+        piece.piece = language_token(piece.piece[2:-2])
+    tokenizer = SubwordTokenizer(model.SerializeToString())
+    return Translator(replace(tagged.stored, source_tokenizer=tokenizer, target_tokenizer=tokenizer), device="cpu")
+
+
+def test_the_token_of_a_language_is_given_and_no_word(many):
+    """It is written by nobody, so that its probability counts nowhere."""
+    text = ">>de:ko<< a dog ran"
+    [wanted] = many.translate([text], beam_size=2)
+    record = many.inspect(text, beam_size=2, cases=[[]])
+    assert record.target.pieces[0] == "<<ko>>"
+    assert record.steps[0].log_probability == 0.0
+    assert record.score == pytest.approx(wanted.score, abs=1e-3)
+    [given] = many.score([text], [wanted.text])
+    assert many.inspect(text, wanted.text).score == pytest.approx(given, abs=1e-3)
+    [case] = record.cases
+    assert case.before.score == pytest.approx(case.after.score, abs=1e-3)
+    for one in (case.before, case.after):
+        assert one.words
+        assert all(word.text for word in one.words)
+
+
+def test_pairs_of_heads_have_languages_of_their_own(many):
+    pairs = AskHeadImportance(pairs=[(">>ko:de<< the cat", "a dog")])
+    one, other = (
+        many.inspect(f"{tag} the mat", analyses=[pairs]).analyses.head_importance for tag in (">>ko:de<<", ">>de:ko<<")
+    )
+    assert one.log_probability == other.log_probability
+    for kind in one.ablation:
+        np.testing.assert_array_equal(one.ablation[kind], other.ablation[kind])
 
 
 def test_the_usual_cases_are_those_of_a_page(door):

@@ -1,13 +1,18 @@
 """The page's translator gives what the translator in Python gives, and says what it can't take."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from headway.insight.what_if import SwapWords, edited_text
 from headway.page.export import MODEL_FILE, export_web
+from headway.storage import Aligner
+from headway.translator import Translator
 from tests.page.scripts import page
+from tests.page.test_inspecting import with_tags
 from tests.translator.test_translator import translator
 
 TRAINING = {"moments": [{"step": 0}, {"step": 7}]}
@@ -77,6 +82,18 @@ def test_words_are_those_of_python(browser, text):
     found = browser.ask({"task": "inspect", "text": text, "options": options})
     assert found["source"]["text"] == edited_text(text, [swap])
     assert browser.ask({"words": text}) == re.findall(r"\S+", text)
+
+
+def test_nothing_is_aligned_with_a_tag(door, tmp_path):
+    tagged, text = with_tags(door), ">>ko<< a dog ran after"
+    looked_at = tagged.inspect(text).attention["cross"][..., :-1].argmax(-1)  # (layers, heads, target)
+    layer, head = np.argwhere((looked_at == 0).any(-1))[0].tolist()
+    stored = replace(tagged.stored, aligner=Aligner(layer, head))
+    export_web(stored, tmp_path / "web", "float32")
+    with page(Path(__file__).with_name("translating.js"), tmp_path / "page") as process:
+        process.ask({"file": str(tmp_path / "web" / MODEL_FILE)})
+        found = process.ask({"task": "inspect", "text": text, "options": {"arrays": "none"}})
+    assert 0 not in found["alignment"] == Translator(stored, device="cpu").inspect(text).alignment
 
 
 def test_a_worker_that_opens_no_model_is_ended(browser):

@@ -22,6 +22,8 @@ SUBLAYERS: dict[AttentionKind, str] = {
     "cross": "decoder.layers.{layer}.cross_attention",
 }
 """Prefixes of the names of a record's arrays, for each kind of attention."""
+ALONE = {*CONTROL_PIECES, "<s>", "</s>"}
+"""Pieces that no word takes in: control symbols, headway's and those of Hugging Face's models."""
 KINDS: dict[AttentionKind, str] = {
     "encoder": "encoder self-attention",
     "decoder": "decoder self-attention",
@@ -92,8 +94,7 @@ class AttentionMaps:
     def words(self) -> "AttentionMaps":
         """The same maps with tokens joined to words. Weights to the tokens of a word are added, and weights from its
         tokens averaged, so that rows still sum to 1."""
-        source, target = word_groups(self.source), word_groups(self.target)
-        read = [[0], *([place + 1 for place in group] for group in target[:-1])]
+        source, target, read = map(word_groups, (self.source, self.target, self.read))
         groups = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}
         return AttentionMaps(
             _joined(self.source, source),
@@ -110,8 +111,7 @@ def word_groups(pieces: Sequence[str]) -> list[list[int]]:
         return [[place] for place in range(len(pieces))]
     groups: list[list[int]] = []
     for place, piece in enumerate(pieces):
-        control = piece in CONTROL_PIECES
-        if control or piece.startswith("▁") or not groups or pieces[groups[-1][-1]] in CONTROL_PIECES:
+        if piece in ALONE or piece.startswith("▁") or not groups or pieces[groups[-1][-1]] in ALONE:
             groups.append([place])
         else:
             groups[-1].append(place)
@@ -120,7 +120,7 @@ def word_groups(pieces: Sequence[str]) -> list[list[int]]:
 
 def token_names(pieces: Sequence[str]) -> list[str]:
     """Names of tokens in pictures and in the page: without the sign of a space, a dot before the rest of a word."""
-    goes_on = {place for group in word_groups(pieces) for place in group[1:] if pieces[place] != "</s>"}  # Marian's end
+    goes_on = {place for group in word_groups(pieces) for place in group[1:]}
     return [f"·{piece}" if place in goes_on else piece.removeprefix("▁") or "▁" for place, piece in enumerate(pieces)]
 
 

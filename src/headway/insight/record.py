@@ -20,7 +20,7 @@ from headway.insight.order import WordOrder
 from headway.insight.what_if import Edit, Outcome, Tried, WhatIf, Word
 from headway.model import ModelConfig
 from headway.storage.model_info import Aligner
-from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, Piece
+from headway.text.tokenizer import CONTROL_PIECES, EOS_ID, LANGUAGE_TOKEN, Piece, is_tag
 from headway.translator.aligning import MEAN, alignment
 from headway.translator.reading import Floats
 
@@ -61,12 +61,19 @@ class Text:
         """Pieces of the tokens, <eos> last."""
         return [token.piece for token in self.tokens]
 
+    @property
+    def opening(self) -> int:
+        """Number of first tokens that are no text: 1 for a tag or the token of a language, which has no characters."""
+        first = self.tokens[0]
+        return int(first.end == 0 and bool(is_tag(first.piece) or LANGUAGE_TOKEN.fullmatch(first.piece)))
+
     def words(self, log_probabilities: Sequence[float]) -> tuple[Word, ...]:
         """The words without <eos>. log_probabilities: one for each token."""
-        words = []
-        for group in word_groups(self.pieces[:-1]):
-            text = self.text[self.tokens[group[0]].start : self.tokens[group[-1]].end]
-            words.append(Word(text, math.exp(math.fsum(log_probabilities[place] for place in group))))
+        words, opening = [], self.opening
+        for group in word_groups(self.pieces[opening:-1]):
+            first, last = (self.tokens[opening + place] for place in (group[0], group[-1]))
+            total = math.fsum(log_probabilities[opening + place] for place in group)
+            words.append(Word(self.text[first.start : last.end], math.exp(total)))
         return tuple(words)
 
 
@@ -163,17 +170,19 @@ class TranslationRecord:
     def alignment(self) -> list[int | None] | None:
         """For each token of the target the number of the source token that it is aligned with, or None. The whole list
         is None for a model without a decoder layer."""
-        return alignment(self.attention["cross"], self.aligner) if "cross" in self.attention else None
+        cross = self.attention.get("cross")
+        return None if cross is None else alignment(cross, self.aligner, self.source.opening)
 
     @cached_property
     def steps(self) -> list[Step]:
         """The most likely tokens at each step, one step per token of the target."""
         logits = self.arrays["logits"]
-        best = np.argsort(-logits, axis=1, kind="stable")[:, :TOP]
+        logarithms, best = log_probabilities(logits), np.argsort(-logits, axis=1, kind="stable")[:, :TOP]
         found = []
-        for row, logarithms, ids, given in zip(logits, log_probabilities(logits), best, self.target.ids, strict=True):
-            rank, probabilities = int((row > row[given]).sum()), np.exp(logarithms[ids]).tolist()
-            found.append(Step(float(logarithms[given]), rank, ids.tolist(), row[ids].tolist(), probabilities))
+        for step, given in enumerate(of_target(logarithms, self.target)):
+            row, ids = logits[step], best[step]
+            rank, probabilities = int((row > row[self.target.ids[step]]).sum()), np.exp(logarithms[step, ids])
+            found.append(Step(given, rank, ids.tolist(), row[ids].tolist(), probabilities.tolist()))
         return found
 
     def past(self, number: int) -> AttentionMaps:
@@ -194,3 +203,11 @@ def log_probabilities(logits: Floats) -> NDArray[np.float64]:
     wide = logits.astype(np.float64)
     wide -= wide.max(axis=-1, keepdims=True)
     return wide - np.log(np.exp(wide).sum(axis=-1, keepdims=True))
+
+
+def of_target(logarithms: NDArray[np.float64], target: Text) -> list[float]:
+    """The log-probability of each token of the target; 0 for the token of its language, which is given, as in a search.
+    logarithms: `log_probabilities` of each step."""
+    found = logarithms[range(len(target.tokens)), target.ids]
+    found[: target.opening] = 0.0
+    return found.tolist()

@@ -132,7 +132,7 @@ class _RecordedAttention(nn.Module):
 
 
 class _WatchedCore(nn.Module):
-    """A core of the user's own, with its weights and its mask recorded."""
+    """A core of the user's own, with its weights and its mask recorded, and its values if it weighs nothing else."""
 
     def __init__(self, core: nn.Module, name: str, record: Record) -> None:
         super().__init__()
@@ -150,4 +150,7 @@ class _WatchedCore(nn.Module):
         if mask is not None:
             self.record(f"{self.name}.mask", mask)
         self.record(f"{self.name}.weights", weights)
+        of_heads = split_heads(values, weights.size(1))
+        if torch.allclose(join_heads(weights @ of_heads), heads, rtol=1e-3, atol=1e-4):
+            self.record(f"{self.name}.values", of_heads)
         return heads, weights

@@ -23,7 +23,7 @@ from headway.insight.beams import BeamTree
 from headway.insight.editing import RecomputingEngine, edited_model, prefix_logits
 from headway.insight.maps import attention_names
 from headway.insight.order import LONGEST_SENTENCE, MOST_SENTENCES, WordOrder, find_word_order
-from headway.insight.record import Moment, Text, log_probabilities
+from headway.insight.record import Moment, Text, log_probabilities, of_target
 from headway.insight.recording import record_pass
 from headway.model import Transformer
 from headway.page.standalone import ShownRecord
@@ -174,8 +174,8 @@ class Inspector:
             [best] = replace(self._with(model), options=options)._search([record.source])
             return what_if.Outcome(self.codec.decode(best.ids), best.score)
 
-        def target_ids(text: str) -> list[int]:
-            return self.target(text, record.source.tokens[0].piece).ids
+        def target_ids(text: str, of: str = "") -> list[int]:
+            return self.target(text, self.stored.source_tokenizer.split_tag(of)[0] or record.source.pieces[0]).ids
 
         reading = Reading.of(self.stored.model, record.source.ids, record.target.ids)
         asked = {type(one): one for one in requests}
@@ -222,9 +222,9 @@ class Inspector:
             raise UserError(f"{path}: is another kind of model, or has other vocabularies, than the one looked into")
         device = next(self.stored.model.parameters()).device
         arrays = record_pass(stored.model.to(device).eval(), record.source.ids, record.target.ids)
-        given = log_probabilities(arrays["logits"])[range(len(record.target.ids)), record.target.ids]
+        given = of_target(log_probabilities(arrays["logits"]), record.target)
         weights = {name: arrays[name] for names in attention_names(stored.model.config).values() for name in names}
-        return Moment(path.name, step_of(path.name), float(given.sum())), weights
+        return Moment(path.name, step_of(path.name), math.fsum(given)), weights
 
     def edited(self, edits: Sequence[what_if.Edit]) -> Inspector:
         """An inspector of a copy of the model with the edits. Raises UserError."""
@@ -283,5 +283,5 @@ class Inspector:
         model, reading = self.stored.model, Reading.of(self.stored.model, source.ids, target.ids)
         ids = reading.source[None], reading.read[None]
         [logits] = prefix_logits(model, *ids) if self.rereads else model(*ids)
-        given = logits.float().log_softmax(dim=-1).gather(1, reading.given[:, None])[:, 0].tolist()
+        given = of_target(log_probabilities(logits.float().cpu().numpy()), target)
         return what_if.Tried(target.text, math.fsum(given) if score is None else score, target.words(given))

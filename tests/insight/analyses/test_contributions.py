@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.models import SEEDS, configs, random_model, random_words
 
+from headway.errors import UserError
 from headway.insight.analyses.contributions import contributions, decomposed
 from headway.insight.recording import record_pass
-from headway.model import ModelConfig
+from headway.model import ModelConfig, ScaledDotProductAttention
 
 MODELS = configs(decoder_layers=2)
 LENGTHS = st.tuples(st.integers(1, 5), st.integers(0, 5))
@@ -173,3 +174,29 @@ def test_a_decoder_that_hears_nothing_of_the_source_or_nothing_else(norm, factor
             layer.cross_attention.value.bias.zero_()
     found = contributions(model, record_pass(model, [5, 6, 7, 3], [8, 9, 3]))
     np.testing.assert_allclose(found.source_share, share, atol=1e-3)
+
+
+class Same(ScaledDotProductAttention):
+    """A core of one's own that computes what the usual one does."""
+
+
+class Gated(ScaledDotProductAttention):
+    """Gives something else than its weights times its values."""
+
+    def forward(self, queries, keys, values, mask=None, *, return_weights=False):
+        heads, weights = super().forward(queries, keys, values, mask, return_weights=return_weights)
+        return heads * queries.sigmoid(), weights
+
+
+def test_a_core_of_ones_own_has_contributions_if_it_adds_up_values():
+    sizes = {"d_model": 8, "num_heads": 2, "d_ff": 9, "encoder_layers": 1, "decoder_layers": 2}
+    source, target = [5, 6, 7, 3], [8, 9, 3]
+    usual, same, gated = (random_model(ModelConfig(12, 12, **sizes), seed=3) for _ in range(3))
+    for model, core in ((same, Same), (gated, Gated)):
+        for layer in (*model.encoder.layers, *model.decoder.layers):
+            layer.self_attention.core = core(2)
+    wanted, found = (contributions(model, record_pass(model, source, target)) for model in (usual, same))
+    np.testing.assert_array_equal(found.source, wanted.source)
+    np.testing.assert_array_equal(found.target, wanted.target)
+    with pytest.raises(UserError, match="contributions: core Gated"):
+        contributions(gated, record_pass(gated, source, target))

@@ -1,6 +1,7 @@
 """The importance of heads against a model that loses them one by one, sentence by sentence."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from tests.properties.models import SEEDS, configs, random_model
 from headway.insight.analyses.head_importance import head_importance
 from headway.insight.editing import edited_model
 from headway.insight.what_if import HeadOff
+from headway.model import ModelConfig
 
 WORDS = st.lists(st.integers(4, 11), min_size=1, max_size=5)
 PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=3)
@@ -68,3 +70,14 @@ def test_the_proxy_is_the_slope_of_each_sentence_where_the_head_is_turned_down(c
                 rows.copy_(kept)
             slopes = np.abs(sides[0] - sides[1]) / (2 * step)
             np.testing.assert_allclose(found[kind][layer, head], slopes.sum() / sum(map(len, targets)), atol=1e-4)
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_a_model_without_a_decoder_layer_needs_no_head(trains):
+    """Its decoder reads nothing of the source."""
+    sizes = {"d_model": 8, "num_heads": 2, "d_ff": 9, "encoder_layers": 2, "decoder_layers": 0}
+    model = random_model(ModelConfig(12, 12, **sizes), seed=3).requires_grad_(trains)
+    found = head_importance(model, [[5, 6, 3]], [[7, 3]])
+    np.testing.assert_allclose(found.log_probability, scores(model, [[5, 6, 3]], [[7, 3]]).sum() / 2, atol=1e-5)
+    for values in (found.ablation, found.gradient):
+        assert {kind: one.tolist() for kind, one in values.items()} == {"encoder": [[0.0, 0.0]] * 2}

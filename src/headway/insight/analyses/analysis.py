@@ -88,8 +88,9 @@ class Analyst:
     """The record of the model's pass over the translation."""
     reading: Reading
     source_ids: Callable[[str], list[int]]
-    target_ids: Callable[[str], list[int]]
-    """Ids of another text in the language of the source or the target, <eos> last. Both raise UserError."""
+    target_ids: Callable[..., list[int]]
+    """Ids of another source, <eos> last, and of another translation: of this source, or of one that is given, too. The
+    tag is the translation's own where another source has none. Both raise UserError."""
     greedy: Callable[[Transformer], Outcome]
     """The translation of the source by another model."""
     _results: dict[type[Request], Any] = field(default_factory=dict)

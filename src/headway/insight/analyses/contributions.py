@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from headway.errors import UserError
 from headway.insight.analyses.analysis import Analysis, Analyst, Request, TokenNames
 from headway.insight.maps import Floats
 from headway.insight.terminal import draw_map, draw_table, shown
@@ -112,9 +113,15 @@ def shares(parts: Decomposition) -> Floats:
 
 
 def decomposed(layer: nn.Module, name: str, kind: Literal["self", "cross"], arrays: Arrays) -> Decomposition:
-    """The self-attention or the encoder-decoder attention of the layer of this name."""
+    """The self-attention or the encoder-decoder attention of the layer of this name. Raises UserError for a core of the
+    user's own that gives something else than its weights times its values."""
     attention: MultiHeadAttention = getattr(layer, f"{kind}_attention")
     residual: Residual = getattr(layer, f"{kind}_residual")
+    if f"{name}.{kind}_attention.values" not in arrays:
+        core = type(attention.core).__name__
+        raise UserError(
+            f"contributions: core {core} isn't a sum of its values by its weights, so they can't be told apart"
+        )
     output = _array(attention.output.weight).T.reshape(attention.num_heads, -1, attention.output.out_features)
     value_bias = _array(attention.value.bias).reshape(attention.num_heads, 1, -1)
     values = (arrays[f"{name}.{kind}_attention.values"] - value_bias) @ output  # (heads, key, d_model)

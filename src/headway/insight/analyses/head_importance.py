@@ -76,9 +76,8 @@ class AskHeadImportance(Request):
         return [source for source, _ in self.pairs], [target for _, target in self.pairs]
 
     def compute(self, analyst: Analyst) -> HeadImportance:
-        sources, targets = self.texts()
-        ids = [analyst.source_ids(one) for one in sources], [analyst.target_ids(one) for one in targets]
-        return head_importance(analyst.model, *ids)
+        sources = [analyst.source_ids(source) for source, _ in self.pairs]
+        return head_importance(analyst.model, sources, [analyst.target_ids(target, of) for of, target in self.pairs])
 
 
 def head_importance(model: Transformer, sources: Ids, targets: Ids) -> HeadImportance:
@@ -121,8 +120,8 @@ def _add_gradients(model: Transformer, source: Tensor, read: Tensor, given: Tens
             attention.output.register_forward_pre_hook(partial(multiply, (kind, layer, attention.num_heads)))
     with torch.enable_grad():
         total = _log_probability(copied, copied.hidden_states(source, read), given)
-    if factors:
-        gradients = torch.autograd.grad(total, list(factors.values()))
+    if total.requires_grad and factors:  # a model without decoder layers reads no source
+        gradients = torch.autograd.grad(total, list(factors.values()), materialize_grads=True)
         for (kind, layer, _), gradient in zip(factors, gradients, strict=True):
             found[kind][layer] += gradient[:, 0, :, 0].abs().sum(dim=0).cpu().numpy()
     return float(total.detach())

@@ -1,9 +1,9 @@
 // Measures of heads: where they attend, and how sharply, as in insight/maps.py. docs/record.md defines them.
 
 /** layers: weights of each layer, of shape (heads, query, key), <eos> last; aligner: as storage/model_info.py has it; without:
- * the layer and the number of a head that has no say, or null. -> of each target token its source token; null: it is
- * aligned with nothing */
-export function alignment(layers, { layer, head, shifted, eos_is_nothing: eosIsNothing }, without = null) {
+ * the layer and the number of a head that has no say, or null; first: the first source token that others may be aligned
+ * with. -> of each target token its source token; null: it is aligned with nothing */
+export function alignment(layers, { layer, head, shifted, eos_is_nothing: eosIsNothing }, { without = null, first = 0 }) {
   const [count, queries, keys] = layers[0].shape;
   const length = Math.max(keys - 1, 1); // a source of <eos> alone is aligned with it
   const candidates = Math.min(length + (eosIsNothing ? 1 : 0), keys);
@@ -18,6 +18,7 @@ export function alignment(layers, { layer, head, shifted, eos_is_nothing: eosIsN
       const start = (other * queries + query) * keys;
       for (let key = 0; key < candidates; key++) sums[key] += layers[one].values[start + key];
     }
+    sums.fill(-1, 0, first);
     const place = sums.indexOf(Math.max(...sums));
     return place < length ? place : null;
   });
@@ -33,7 +34,7 @@ export function measureHeads(kind, layers, aligner) {
   return layers.map(({ values }, layer) =>
     Array.from({ length: heads }, (_, head) => {
       const weights = values.subarray(head * queries * keys, (head + 1) * queries * keys);
-      const centre = cross ? alignment(layers, aligner, [layer, head]) : places;
+      const centre = cross ? alignment(layers, aligner, { without: [layer, head] }) : places;
       const received = Array.from({ length: keys }, (_, key) => meanWeight(weights, keys, centre.map(() => key)));
       const others = received.with(control, -1);
       const favourite = keys > 1 ? others.indexOf(Math.max(...others)) : null;

@@ -30,7 +30,7 @@ export function recordOf({ about, vocabulary, source, target, beam, arrays, want
     steps,
     beam: beam?.toRecord(vocabulary) ?? null,
     attention: Object.fromEntries(attention.map(([kind, layers]) => [kind, aboutAttention(kind, layers, about.alignment)])),
-    alignment: alignmentOf(attention, about.alignment),
+    alignment: alignmentOf(attention, about.alignment, source.tokens),
     edits: [],
     before: null,
     cases: [],
@@ -63,9 +63,10 @@ function aboutAttention(kind, layers, aligner) {
   return { layers: layers.length, heads: layers[0].shape[0], names: SUBLAYERS[kind], measures: measureHeads(kind, layers, aligner) };
 }
 
-function alignmentOf(attention, aligner) {
+function alignmentOf(attention, aligner, [{ piece, end }]) {
   const [, cross] = attention.find(([kind]) => kind === "cross") ?? [];
-  return cross ? alignment(cross, aligner) : null;
+  const tags = end === 0 && piece.startsWith(">>") ? 1 : 0; // nothing is aligned with them
+  return cross ? alignment(cross, aligner, { first: tags }) : null;
 }
 
 /** The most probable tokens of each step. */
@@ -96,7 +97,7 @@ function isWanted(name, wanted) {
  * `▁`, a control symbol stands alone, and pieces of which none has `▁` are words already. */
 export function withWords(tokens) {
   const marked = tokens.some(({ piece }) => piece.startsWith("▁"));
-  const control = ({ piece }) => ["<pad>", "<unk>", "<sos>", "<eos>"].includes(piece);
+  const control = ({ piece }) => ["<pad>", "<unk>", "<sos>", "<eos>", "<s>", "</s>"].includes(piece);
   let word = -1;
   return tokens.map((token, place) => {
     const begins = !marked || place === 0 || token.piece.startsWith("▁") || control(token) || control(tokens[place - 1]);
