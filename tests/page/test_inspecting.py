@@ -318,6 +318,17 @@ def test_the_token_of_a_language_is_given_and_no_word(many):
         assert all(word.text for word in one.words)
 
 
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_translation_is_never_its_language_alone(many, engine, beam_size, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADWAY_CACHE", str(tmp_path))
+    door = Translator(many.stored, device="cpu", engine=engine)
+    [found] = door.translate([">>de:ko<< a dog ran"], beam_size=beam_size, max_length=1)
+    assert [piece.text for piece in found.tokens][:1] == ["<<ko>>"]
+    assert len(found.tokens) == 2
+    assert math.isfinite(found.score)
+
+
 def test_pairs_of_heads_have_languages_of_their_own(many):
     pairs = AskHeadImportance(pairs=[(">>ko:de<< the cat", "a dog")])
     one, other = (

@@ -19,7 +19,7 @@ from tests.system.test_training_runs import losses
 EXACT = ["training.precision=fp32", "model.dropout=0.0", "training.learning_rate=3e-4"]
 """Where sums in another order stay close: without dropout, and with steps too small to magnify the last digits."""
 WEIGHTS = """
-import hashlib, sys
+import hashlib, os, sys
 from pathlib import Path
 from headway.training.loop import train
 from headway.training import loop
@@ -33,9 +33,10 @@ def watched(run, *others):
     return progress
 
 run_loop, loop.run_loop = loop.run_loop, watched
-train(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), Reporter(quiet=True))
+overrides = sys.argv[4:] if os.environ["RANK"] != "0" else []
+train(load_recipe(Path(sys.argv[1]), overrides), Path(sys.argv[2]), Reporter(quiet=True))
 """
-"""Trains, and writes what the weights of each rank are in the end."""
+"""Trains, and writes what the weights of each rank are in the end. All ranks but the first have other options."""
 
 
 def train_options(corpus, steps: int) -> list[str]:
@@ -92,8 +93,10 @@ def test_ranks_have_the_losses_of_one_process(corpus, alone, tmp_path, count):
     assert [entry["step"] for entry in valid] == [25, 50]
 
 
-def test_ranks_have_equal_weights_and_share_micro_batches(corpus, alone, tmp_path):
-    """Two passes a step in one process are one pass in each of two, and the same step."""
+@pytest.mark.parametrize("options", [[], ["model.d_model=32", "training.max_steps=3"]])
+def test_ranks_have_equal_weights_and_share_micro_batches(corpus, tmp_path, options):
+    """Two passes a step in one process are one pass in each of two, and the same step. All go by the first one's
+    recipe, also where another has read an older one."""
     recipe = tmp_path / "mine.yaml"
     recipe.write_text(f"""
 data:
@@ -107,7 +110,8 @@ training: {{max_steps: 12, validate_every: 100, tokens_per_batch: 1200, tokens_p
 """)
     script = tmp_path / "watched.py"
     script.write_text(WEIGHTS)
-    subprocess.run(torchrun(2, script, recipe, tmp_path / "run", tmp_path), check=True, capture_output=True)
+    command = torchrun(2, script, recipe, tmp_path / "run", tmp_path, *options)
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
     first, second = ((tmp_path / f"rank-{rank}").read_text() for rank in (0, 1))
     assert first == second
 

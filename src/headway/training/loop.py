@@ -41,6 +41,7 @@ def train(recipe: Recipe, folder: Path, reporter: Reporter, watch: Watch | None 
     """
     ranks = join_ranks(pick_device(recipe.training.device))
     with reporter, ranks.watching(folder), ExitStack() as held:
+        recipe = ranks.all_gather([recipe])[0]  # another rank may have read one that the first has replaced since
         if not recipe.stages:
             return _train_one(recipe, folder, reporter, ranks, watch=watch)
         if ranks.leads:

@@ -121,7 +121,8 @@ class Codec:
     def length_cap(self, source_length: int, prefix_length: int, max_length: int | None) -> int:
         """The maximum number of tokens in a translation. max_length: as of `SearchOptions`."""
         cap = max_length if max_length is not None else max(2 * source_length, prefix_length) + 50
-        return min(cap, self.max_length - 1)  # <bos> takes a place
+        least = 1 + self.stored.target_tokenizer.many_sources  # the token of a language alone is no translation
+        return min(max(cap, least), self.max_length - 1)  # <bos> takes a place
 
     def phrase(self, text: str, *, inside: bool = False, closed: bool = False, capital: bool = False) -> Phrase | None:
         """The ids that give exactly this text in a translation; None where there are none. inside: as it is written
