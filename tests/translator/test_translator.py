@@ -214,6 +214,17 @@ def test_options_given_go_before_the_models_own():
     assert (options.beam_size, options.length_penalty, options.max_length) == (3, 0.2, None)
 
 
+@pytest.mark.parametrize("given", [{"beam_size": 1}, {"sample": Sampling()}])
+def test_a_models_own_choice_by_numbers_is_for_beams(given):
+    door = translator()
+    door.stored.decoding = {"check_numbers": True}
+    assert door.search_options().check_numbers
+    assert door.search_options(beam_size=2).check_numbers
+    assert not door.search_options(**given).check_numbers
+    with pytest.raises(UserError, match="check_numbers chooses among"):
+        door.search_options(check_numbers=True, **given)
+
+
 def test_length_is_capped_by_the_source_by_default():
     door = translator()
     with torch.no_grad():

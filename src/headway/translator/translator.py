@@ -138,12 +138,13 @@ class Translator:
         return self.info.calibration
 
     def search_options(self, **options: Any) -> SearchOptions:
-        """The given options (those that aren't None), then those of the model directory, then the defaults. Raises
-        UserError."""
+        """The given options (those that aren't None), then those of the model directory, except a choice by numbers
+        where the given ones leave no beam, then the defaults. Raises UserError."""
         given = {name: value for name, value in options.items() if value is not None}
         if "sample" in given and not {"beam_size", "length_penalty"}.isdisjoint(given):
             raise UserError("sampling follows no beam: leave beam_size and length_penalty out")
-        return SearchOptions(**{**self.info.decoding, **given})
+        beamless = {"check_numbers": False} if "sample" in given or given.get("beam_size") == 1 else {}
+        return SearchOptions(**{**self.info.decoding, **beamless, **given})
 
     def translate(
         self,
