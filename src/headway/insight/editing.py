@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from headway.errors import UserError
 from headway.insight.maps import AttentionKind, attention_names
 from headway.insight.what_if import Edit, HeadOff, LookAheadOff, PositionsOff, ScalingOff
-from headway.model import MultiHeadAttention, Transformer, padding_mask, target_mask
+from headway.model import MultiHeadAttention, Transformer
 from headway.model.sharing import sharing_copy
 
 
@@ -81,13 +81,12 @@ def _switch_off(layers: Sequence[MultiHeadAttention], edit: HeadOff) -> None:
 class Prefixes:
     """The state of unfinished translations."""
 
-    memory: Tensor  # (rows, source length, d_model)
-    memory_mask: Tensor  # (rows, 1, 1, source length)
+    source: Tensor  # (rows, source length)
     tokens: Tensor  # target tokens that were read so far, (rows, length)
 
 
 class RecomputingEngine:
-    """An `Engine` that reads all tokens again at each step, by the model's own `decode`."""
+    """An `Engine` that reads the source and all tokens again at each step, by the model itself."""
 
     def __init__(self, model: Transformer, never: Sequence[int] = ()) -> None:
         """`never`: as of `TorchEngine`."""
@@ -97,34 +96,28 @@ class RecomputingEngine:
 
     @torch.inference_mode()
     def start(self, source: Tensor) -> Prefixes:
-        mask = padding_mask(source, self._model.config.pad_id)
-        return Prefixes(self._model.encode(source, mask), mask, source.new_zeros(len(source), 0))
+        return Prefixes(source, source.new_zeros(len(source), 0))
 
     @torch.inference_mode()
     def step(self, state: Prefixes, tokens: Tensor) -> Tensor:
         state.tokens = torch.cat([state.tokens, tokens[:, None]], dim=1)
-        logits = _next_logits(self._model, state.tokens, state.memory, state.memory_mask)
-        log_probabilities = logits.float().log_softmax(dim=-1)
+        log_probabilities = _next_logits(self._model, state.source, state.tokens).float().log_softmax(dim=-1)
         log_probabilities[:, self._never] = -torch.inf
         return log_probabilities
 
     @torch.inference_mode()
     def select(self, state: Prefixes, rows: Tensor) -> None:
-        kept = rows.flatten()
-        state.memory, state.memory_mask, state.tokens = state.memory[kept], state.memory_mask[kept], state.tokens[kept]
+        state.source, state.tokens = (one[rows.flatten()] for one in (state.source, state.tokens))
 
 
 @torch.inference_mode()
 def prefix_logits(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
     """Logits after each token from a model that has read the target only up to that token. source: (batch, source
     length); target: (batch, length), <bos> first -> (batch, length, vocabulary)"""
-    mask = padding_mask(source, model.config.pad_id)
-    memory = model.encode(source, mask)
-    steps = [_next_logits(model, target[:, :end], memory, mask) for end in range(1, target.size(1) + 1)]
+    steps = [_next_logits(model, source, target[:, :end]) for end in range(1, target.size(1) + 1)]
     return torch.stack(steps, dim=1)
 
 
-def _next_logits(model: Transformer, read: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
-    """read: (rows, length) -> (rows, vocabulary)"""
-    mask = target_mask(read, model.config.pad_id)
-    return model.output(model.decode(read, memory, mask, memory_mask)[:, -1])
+def _next_logits(model: Transformer, source: Tensor, read: Tensor) -> Tensor:
+    """(rows, source length), (rows, length) -> (rows, vocabulary)"""
+    return model.output(model.hidden_states(source, read)[:, -1])
