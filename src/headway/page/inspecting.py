@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -71,7 +71,7 @@ def inspect(
     before = inspector.outcome(source(plain), given) if edits else None
     edited = inspector.edited(edits)
     record = edited.record(source(what_if.edited_text(plain, edits)), given, plain)
-    found = edited.analyses(record, requests, source)
+    found = edited.analyses(record, requests, tag)
     if cases == "usual":
         cases, order = what_if.usual_cases(translator.info.config, plain), True
     tried = [inspector.case(case, source(what_if.edited_text(plain, case)), record.target) for case in cases]
@@ -160,22 +160,23 @@ class Inspector:
             step=step_of(self.stored.name),
         )
 
-    def analyses(self, record: ShownRecord, requests: Sequence[Request], source: Callable[[str], Text]) -> Analyses:
-        """The requested analyses of the record. source: reads a text with the record's tag. Raises UserError."""
+    def analyses(self, record: ShownRecord, requests: Sequence[Request], tag: str) -> Analyses:
+        """The requested analyses of the record, whose source has the tag, if any. Raises UserError."""
         if requests and self.rereads:
             raise UserError("analyses: they read the whole translation at once, which needs the look-ahead mask")
+        split = self.stored.source_tokenizer.split_tag
 
         def source_ids(text: str) -> list[int]:
-            tag, plain = self.stored.source_tokenizer.split_tag(text)
-            return (self.source(tag, plain) if tag else source(text)).ids
+            own, plain = split(text)
+            return self.source(own or tag, plain).ids
+
+        def target_ids(text: str, source: str = "") -> list[int]:
+            return self.target(text, split(source)[0] or tag).ids
 
         def greedy(model: Transformer) -> what_if.Outcome:
             options = SearchOptions(beam_size=1, max_length=self.options.max_length)
             [best] = replace(self._with(model), options=options)._search([record.source])
             return what_if.Outcome(self.codec.decode(best.ids), best.score)
-
-        def target_ids(text: str, of: str = "") -> list[int]:
-            return self.target(text, self.stored.source_tokenizer.split_tag(of)[0] or record.source.pieces[0]).ids
 
         reading = Reading.of(self.stored.model, record.source.ids, record.target.ids)
         asked = {type(one): one for one in requests}

@@ -89,8 +89,8 @@ class Analyst:
     reading: Reading
     source_ids: Callable[[str], list[int]]
     target_ids: Callable[..., list[int]]
-    """Ids of another source, <eos> last, and of another translation: of this source, or of one that is given, too. The
-    tag is the translation's own where another source has none. Both raise UserError."""
+    """Ids of another source, and of another translation of the source or of one that is given, too, <eos> last. Both
+    raise UserError."""
     greedy: Callable[[Transformer], Outcome]
     """The translation of the source by another model."""
     _results: dict[type[Request], Any] = field(default_factory=dict)

@@ -76,8 +76,8 @@ class AskHeadImportance(Request):
         return [source for source, _ in self.pairs], [target for _, target in self.pairs]
 
     def compute(self, analyst: Analyst) -> HeadImportance:
-        sources = [analyst.source_ids(source) for source, _ in self.pairs]
-        return head_importance(analyst.model, sources, [analyst.target_ids(target, of) for of, target in self.pairs])
+        ids = [(analyst.source_ids(source), analyst.target_ids(target, source)) for source, target in self.pairs]
+        return head_importance(analyst.model, *zip(*ids, strict=True))
 
 
 def head_importance(model: Transformer, sources: Ids, targets: Ids) -> HeadImportance:
