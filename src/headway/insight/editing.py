@@ -17,6 +17,7 @@ from headway.errors import UserError
 from headway.insight.maps import AttentionKind, attention_names
 from headway.insight.what_if import Edit, HeadOff, LookAheadOff, PositionsOff, ScalingOff
 from headway.model import MultiHeadAttention, Transformer
+from headway.model.positions import SinusoidalPositions
 from headway.model.sharing import sharing_copy
 
 
@@ -29,8 +30,8 @@ def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
         if isinstance(edit, HeadOff):
             _switch_off(every[edit.attention], edit)
         elif isinstance(edit, PositionsOff):
-            model.source_positions = NoPositions(model.source_embedding.weight)
-            model.target_positions = NoPositions(model.target_embedding.weight)
+            nothing = SinusoidalPositions(model.config.d_model, torch.zeros).to(model.source_embedding.weight)
+            model.source_positions = model.target_positions = nothing
         elif isinstance(edit, LookAheadOff):
             for attention in every["decoder"]:
                 attention.register_forward_pre_hook(
@@ -49,19 +50,6 @@ def attentions(model: Transformer) -> dict[AttentionKind, list[MultiHeadAttentio
         kind: [cast(MultiHeadAttention, model.get_submodule(name.removesuffix(".weights"))) for name in names]
         for kind, names in attention_names(model.config).items()
     }
-
-
-class NoPositions(nn.Module):
-    """Zeros in the place of positions, on the device and of the type of the embeddings. (vocabulary, d_model)"""
-
-    def __init__(self, embeddings: Tensor) -> None:
-        super().__init__()
-        self.zero: Tensor
-        self.register_buffer("zero", embeddings.new_zeros(embeddings.size(1)), persistent=False)
-
-    def forward(self, length: int, start: int = 0) -> Tensor:
-        """-> (length, d_model)"""
-        return self.zero.expand(length, -1)
 
 
 def _switch_off(layers: Sequence[MultiHeadAttention], edit: HeadOff) -> None:
@@ -101,7 +89,8 @@ class RecomputingEngine:
     @torch.inference_mode()
     def step(self, state: Prefixes, tokens: Tensor) -> Tensor:
         state.tokens = torch.cat([state.tokens, tokens[:, None]], dim=1)
-        log_probabilities = _next_logits(self._model, state.source, state.tokens).float().log_softmax(dim=-1)
+        hidden = self._model.hidden_states(state.source, state.tokens)[:, -1]  # (rows, d_model)
+        log_probabilities = self._model.output(hidden).float().log_softmax(dim=-1)
         log_probabilities[:, self._never] = -torch.inf
         return log_probabilities
 
@@ -114,10 +103,5 @@ class RecomputingEngine:
 def prefix_logits(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
     """Logits after each token from a model that has read the target only up to that token. source: (batch, source
     length); target: (batch, length), <bos> first -> (batch, length, vocabulary)"""
-    steps = [_next_logits(model, source, target[:, :end]) for end in range(1, target.size(1) + 1)]
-    return torch.stack(steps, dim=1)
-
-
-def _next_logits(model: Transformer, source: Tensor, read: Tensor) -> Tensor:
-    """(rows, source length), (rows, length) -> (rows, vocabulary)"""
-    return model.output(model.hidden_states(source, read)[:, -1])
+    hidden = [model.hidden_states(source, target[:, :end])[:, -1] for end in range(1, target.size(1) + 1)]
+    return model.output(torch.stack(hidden, dim=1))

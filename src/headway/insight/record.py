@@ -69,11 +69,11 @@ class Text:
 
     def words(self, log_probabilities: Sequence[float]) -> tuple[Word, ...]:
         """The words without <eos>. log_probabilities: one for each token."""
-        words, opening = [], self.opening
-        for group in word_groups(self.pieces[opening:-1]):
-            first, last = (self.tokens[opening + place] for place in (group[0], group[-1]))
-            total = math.fsum(log_probabilities[opening + place] for place in group)
-            words.append(Word(self.text[first.start : last.end], math.exp(total)))
+        words = []
+        for group in word_groups(self.pieces[self.opening : -1]):
+            places = [self.opening + place for place in group]
+            text = self.text[self.tokens[places[0]].start : self.tokens[places[-1]].end]
+            words.append(Word(text, math.exp(math.fsum(log_probabilities[place] for place in places))))
         return tuple(words)
 
 

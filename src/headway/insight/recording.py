@@ -45,10 +45,7 @@ def recording_copy(model: Transformer, record: Record) -> Transformer:
         module.register_forward_pre_hook(lambda _, inputs: record(name, change(inputs[0])))
 
     def watch_output(module: nn.Module, name: str) -> None:
-        def watch(_: nn.Module, inputs: Any, output: Tensor | tuple[Tensor, Any]) -> None:
-            record(name, output[0] if isinstance(output, tuple) else output)
-
-        module.register_forward_hook(watch)
+        module.register_forward_hook(lambda _, inputs, out: record(name, out[0] if isinstance(out, tuple) else out))
 
     for name, module in list(copied.named_modules()):
         match module:
@@ -106,18 +103,37 @@ def record_pass(
     return arrays
 
 
-class _RecordedAttention(nn.Module):
-    """The twin of `ScaledDotProductAttention`: the readable lines of `attend`, with every result recorded."""
+class _WatchedCore(nn.Module):
+    """A core of the user's own, with its weights and its mask recorded, and its values if it weighs nothing else."""
 
-    def __init__(self, core: ScaledDotProductAttention, name: str, record: Record) -> None:
+    def __init__(self, core: Any, name: str, record: Record) -> None:
         super().__init__()
-        self.num_heads, self.name, self.record = core.num_heads, name, record
+        self.core, self.name, self.record = core, name, record
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same as the core. Raises UserError if it has no weights to return."""
+        heads, weights = self.core(queries, keys, values, mask, return_weights=True)
+        if weights is None:
+            raise UserError(f"{self.name}: core {type(self.core).__name__} returns no weights, so it has no map")
+        if mask is not None:
+            self.record(f"{self.name}.mask", mask)
+        self.record(f"{self.name}.weights", weights)
+        of_heads = split_heads(values, weights.size(1))
+        if torch.allclose(join_heads(weights @ of_heads), heads, rtol=1e-3, atol=1e-4):
+            self.record(f"{self.name}.values", of_heads)
+        return heads, weights
+
+
+class _RecordedAttention(_WatchedCore):
+    """The twin of `ScaledDotProductAttention`: the readable lines of `attend`, with every result recorded."""
 
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """The same as `ScaledDotProductAttention`, without dropout."""
-        query, key, value = (split_heads(x, self.num_heads) for x in (queries, keys, values))
+        query, key, value = (split_heads(x, self.core.num_heads) for x in (queries, keys, values))
         scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))  # (batch, heads, query, key)
         visible = scores if mask is None else scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
         weights = visible.softmax(dim=-1)
@@ -129,28 +145,3 @@ class _RecordedAttention(nn.Module):
         for name, tensor in {**of_scores, "queries": query, "keys": key, "values": value, "heads": heads}.items():
             self.record(f"{self.name}.{name}", tensor)
         return join_heads(heads), weights if return_weights else None
-
-
-class _WatchedCore(nn.Module):
-    """A core of the user's own, with its weights and its mask recorded, and its values if it weighs nothing else."""
-
-    def __init__(self, core: nn.Module, name: str, record: Record) -> None:
-        super().__init__()
-        self.core, self.name, self.record = core, name, record
-
-    def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, *, return_weights: bool = False
-    ) -> tuple[Tensor, Tensor | None]:
-        """The same as the core. Raises UserError if it has no weights to return."""
-        heads, weights = self.core(queries, keys, values, mask, return_weights=True)
-        if weights is None:
-            raise UserError(
-                f"{self.name}: core {type(self.core).__name__} returns no weights, so there is no map of it"
-            )
-        if mask is not None:
-            self.record(f"{self.name}.mask", mask)
-        self.record(f"{self.name}.weights", weights)
-        of_heads = split_heads(values, weights.size(1))
-        if torch.allclose(join_heads(weights @ of_heads), heads, rtol=1e-3, atol=1e-4):
-            self.record(f"{self.name}.values", of_heads)
-        return heads, weights
