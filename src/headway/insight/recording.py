@@ -8,7 +8,7 @@ user's own only the results are known.
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def recording_copy(model: Transformer, record: Record) -> Transformer:
         module.register_forward_pre_hook(lambda _, inputs: record(name, change(inputs[0])))
 
     def watch_output(module: nn.Module, name: str) -> None:
-        module.register_forward_hook(lambda _, inputs, out: record(name, out[0] if isinstance(out, tuple) else out))
+        module.register_forward_hook(lambda _, inputs, output: record(name, cast(Tensor, output)))
 
     for name, module in list(copied.named_modules()):
         match module:
@@ -58,7 +58,7 @@ def recording_copy(model: Transformer, record: Record) -> Transformer:
             case MultiHeadAttention():
                 twin: Any = _RecordedAttention if type(module.core) is ScaledDotProductAttention else _WatchedCore
                 module.core = twin(module.core, name, record)
-                watch_output(module, f"{name}.output")
+                watch_output(module.output, f"{name}.output")  # without the weights beside it
             case PositionwiseFeedForward():
                 watch_input(module.outer, f"{name}.hidden")  # dropout before it does nothing outside training
                 watch_output(module, f"{name}.output")
