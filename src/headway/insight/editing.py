@@ -30,7 +30,7 @@ def edited_model(model: Transformer, edits: Sequence[Edit]) -> Transformer:
         if isinstance(edit, HeadOff):
             _switch_off(every[edit.attention], edit)
         elif isinstance(edit, PositionsOff):
-            nothing = SinusoidalPositions(model.config.d_model, torch.zeros).to(model.source_embedding.weight)
+            nothing = SinusoidalPositions(model.config.d_model, model.source_embedding.weight.new_zeros)
             model.source_positions = model.target_positions = nothing
         elif isinstance(edit, LookAheadOff):
             for attention in every["decoder"]:
