@@ -168,11 +168,13 @@ def test_a_checkpoint_gives_back_what_it_was_given(folder, tmp_path):
         assert torch.equal(other.get_parameter(name), parameter)
 
 
-def test_an_older_checkpoint_has_no_count_of_its_work(folder):
+def test_an_older_checkpoint_has_no_count_of_its_work_and_no_time_before_a_stage(folder):
     document = json.loads((newest(folder) / "state.json").read_text())
     assert document["progress"].pop("flops") is not None
+    del document["progress"]["minutes_before"]
     (newest(folder) / "state.json").write_text(json.dumps(document))
-    assert read_state(newest(folder)).progress.flops is None
+    progress = read_state(newest(folder)).progress
+    assert (progress.flops, progress.minutes_before) == (None, 0)
 
 
 def test_a_checkpoint_of_a_newer_headway_is_refused(folder):
