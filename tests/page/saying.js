@@ -11,7 +11,7 @@ import { chosenHead } from "./page/views/heads.js";
 import { lookingPicture } from "./page/views/looking.js";
 import { needsPart } from "./page/views/looks_and_needs.js";
 import { openIn } from "./page/views/machine.js";
-import { nearSentences } from "./page/views/patching.js";
+import { nearSentences, patchingForm } from "./page/views/patching.js";
 import { stepsView } from "./page/views/steps.js";
 import { STOPS } from "./page/views/tour_stops.js";
 import { translateView } from "./page/views/translate.js";
@@ -63,7 +63,23 @@ function blocks(glass) {
   return Object.fromEntries(names.map(([, sublayer, stack, name]) => [sublayer, blockContents[kindOf(name)](glass, { stack, sublayer }).map((one) => one.textContent).join(" ")]));
 }
 
-function answer({ record, language, near, tried, measure }) {
+/** The sentences that are tried of a text, where the model answers each with this problem. */
+async function patched(text, problem) {
+  const tried = [];
+  const status = {};
+  const ask = async ({ other }) => {
+    tried.push(other);
+    status.textContent = problem;
+  };
+  const form = patchingForm({ record: { source: { text } }, say: speaker("en") }, ask, null, status);
+  Object.assign(form.all("asking")[0].children[1], { value: nearSentences(text)[0] });
+  form.listeners.submit({ preventDefault() {} });
+  await new Promise((done) => setTimeout(done));
+  return tried;
+}
+
+async function answer({ record, language, near, problem, tried, measure }) {
+  if (problem !== undefined) return patched(near, problem);
   if (near) return nearSentences(near);
   if (tried) return unchanged({ say: speaker("en") }, [{ kind: "positions_off" }], tried.before, tried.now, tried.after)?.textContent ?? null;
   if (measure) {
@@ -78,4 +94,4 @@ function answer({ record, language, near, tried, measure }) {
   return { heads, looking: looking(glass), steps: steps(glass), needs: needs(glass), warned, mean: meanShare(record), blocks: blocks(glass), tour: tour(glass) };
 }
 
-for await (const line of createInterface({ input: process.stdin })) console.log(JSON.stringify(answer(JSON.parse(line))));
+for await (const line of createInterface({ input: process.stdin })) console.log(JSON.stringify(await answer(JSON.parse(line))));

@@ -314,6 +314,14 @@ def test_the_other_sentence_of_patching_is_another(script):
     assert script.ask({"near": "cat"}) == []
 
 
+@pytest.mark.parametrize(
+    ("problem", "count"),
+    [("patching: the model gives “a cat dog” the same translation", 2), ("the server is busy", 1), ("", 1)],
+)
+def test_a_next_sentence_of_patching_is_tried_only_after_one_that_does_not_do(script, problem, count):
+    assert script.ask({"near": "a dog cat", "problem": problem}) == script.ask({"near": "a dog cat"})[:count]
+
+
 def test_in_korean_the_numbers_are_the_same(told, script):
     for document, said in told[:10]:
         korean = script.ask({"record": document, "language": "ko"})

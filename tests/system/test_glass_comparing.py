@@ -12,6 +12,21 @@ from tests.system.browsing import Window, open_live
 
 TEXT, OTHER = "the cat sat on the mat", "the mat sat"
 EDITS = [{"kind": "positions_off"}]
+HELD = """() => {
+    const fetch = window.fetch;
+    window.held = [];
+    window.fetch = async (...given) => {
+      const answer = await fetch(...given);
+      if (JSON.parse(given[1].body).text === "a dog") await new Promise((go) => window.held.push(go));
+      return answer;
+    };
+}"""
+SLOW = """() => {
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (...given) {
+      setTimeout(() => post.apply(this, given), 500);
+    };
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +91,31 @@ def test_two_sentences_side_by_side(browser, random, record):
     window.close(may_move=True)
 
 
+def test_of_the_sentences_beside_the_last_is_shown_also_where_the_box_is_drawn_again(browser, random):
+    window = Window(browser)
+    open_live(window, random, TEXT)
+    page = window.page
+    window.view("heads")
+    page.evaluate(HELD)
+    page.fill("#glass-beside", "a dog")
+    page.press("#glass-beside", "Enter")
+    page.wait_for_function("window.held.length === 1")
+    page.fill("#glass-beside", OTHER)
+    page.press("#glass-beside", "Enter")
+    window.contains(".compared > div >> nth=1", OTHER)
+    page.evaluate("window.held.pop()()")
+    page.wait_for_timeout(200)
+    window.contains(".compared > div >> nth=1", OTHER)
+    page.fill("#glass-beside", "a dog")
+    page.press("#glass-beside", "Enter")
+    page.wait_for_function("window.held.length === 1")
+    page.click(".tool-theme")
+    page.wait_for_function("window.held.length === 2")
+    page.evaluate("window.held.forEach((go) => go())")
+    window.contains(".compared > div >> nth=1", "a dog")
+    window.close(may_move=True)
+
+
 def test_a_link_holds_the_switches_of_what_if(opened, random):
     record = random.inspect(TEXT, cases="usual")
     window = opened(record.to_dict(), "en", "#view=whatIf")
@@ -124,6 +164,15 @@ def test_the_page_without_a_server_keeps_its_sentence_beside_another(browser, ra
     window.page.fill("#glass-beside", OTHER)
     window.page.keyboard.press("Enter")
     window.count(".compared > div", 2)
+    window.page.click(".language")
+    window.page.wait_for_function("document.documentElement.lang === 'ko'")
+    assert window.texts(".glass-head .sentence-line") == first
+    window.view("translate")
+    window.page.evaluate(SLOW)
+    window.page.fill("#glass-sentence", OTHER)
+    window.page.press("#glass-sentence", "Enter")
+    window.page.click(".language")  # what was asked before it is overtaken
+    window.page.wait_for_timeout(2000)
     window.page.click(".language")
     window.page.wait_for_function("document.documentElement.lang === 'ko'")
     assert window.texts(".glass-head .sentence-line") == first

@@ -448,6 +448,53 @@ def test_a_link_opens_a_sentence_and_a_view(open_page):
     page.wait_for_function("location.hash.includes('text=cat+dog')")
 
 
+def test_another_sentence_in_the_box_stays_when_the_page_changes_its_language(open_page):
+    page = open_page(glass=None)
+    translated(page, "ant bee", "bee ant")
+    page.click("#inside summary")
+    page.fill("#glass-sentence", "elk dog", timeout=60_000)  # the first look loads torch
+    page.press("#glass-sentence", "Enter")
+    sync_api.expect(page.locator("#glass .sentence-line")).to_contain_text("dog elk")
+    page.fill("#glass-sentence", "being typed")
+    page.click("#page-language")
+    sync_api.expect(page.locator("#glass-translate")).to_have_text("번역하기")
+    sync_api.expect(page.locator("#glass .sentence-line")).to_contain_text("dog elk")
+    assert page.input_value("#glass-sentence") == "being typed"
+    translated(page, "cat dog", "dog cat")
+    sync_api.expect(page.locator("#glass .sentence-line")).to_contain_text("cat dog")
+
+
+def test_a_link_in_the_same_tab_and_the_way_back_open_their_sentences(open_page):
+    page = open_page(glass=None)
+    line = page.locator("#glass .sentence-line")
+    translated(page, "ant bee", "bee ant")
+    page.click("#inside summary")
+    sync_api.expect(line).to_contain_text("ant bee", timeout=60_000)  # the first look loads torch
+    page.click("#glass-tab-steps")
+    page.evaluate("location.hash = 'view=heads&text=elk+fox&from=src&to=tgt'")
+    sync_api.expect(page.locator("#text")).to_have_value("elk fox")
+    sync_api.expect(line).to_contain_text("fox elk")
+    page.go_back()
+    sync_api.expect(page.locator("#text")).to_have_value("ant bee")
+    sync_api.expect(line).to_contain_text("ant bee")
+    assert page.locator("#glass-tab-steps[aria-selected=true]").count() == 1
+
+
+def test_letters_are_large_only_while_the_box_is_seen(open_page):
+    page = open_page(glass=None)
+    size = "getComputedStyle(document.documentElement).fontSize"
+    translated(page, "ant bee", "bee ant")
+    page.click("#inside summary")
+    page.click(".tool-present", timeout=60_000)
+    assert page.evaluate(size) == "21.6px"
+    page.click("#inside summary")
+    assert page.evaluate(size) == "16px"
+    page.click("#inside summary")
+    page.wait_for_function(f"{size} === '21.6px'")
+    page.click("#clear")
+    page.wait_for_function(f"{size} === '16px'")
+
+
 def is_look(request) -> bool:
     """Whether the glass box asks: the page itself asks what the model makes of a translation that it has."""
     return request.url.endswith("/inspect") and "translation" not in request.post_data_json

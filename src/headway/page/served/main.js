@@ -2,7 +2,7 @@
 
 import { listenForFiles } from "./files.js";
 import { forget, past, remember } from "./history.js";
-import { showInside } from "./inside.js";
+import { namesAnother, showInside } from "./inside.js";
 import { judge, wordElements } from "./judging.js";
 import { analysesFor, areInspected, exampleButtons, modelLine, modelsFor } from "./models.js";
 import { sentencesOf } from "./sentences.js";
@@ -40,9 +40,9 @@ async function start() {
     Object.assign(state, { languages, models: settings.models, limit: settings.charLimit, delay: settings.frontendTimeout, kinds: settings.supportedFilesFormat });
     $("file").accept = state.kinds.join();
     $("key-form").hidden = !settings.keyRequired;
-    const { text = "", from = settings.language.source.code, to = settings.language.target.code } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+    const { text, from = settings.language.source.code, to = settings.language.target.code } = linked();
     showLanguages(from, to);
-    if (text) $("text").value = text; // of a link to the inside
+    if (text) $("text").value = text;
     $("inside").open ||= Boolean(text);
     showWords();
     translateSoon();
@@ -51,7 +51,28 @@ async function start() {
   }
 }
 
+/** What a link to the inside holds: {text, from, to}, each perhaps undefined. */
+function linked() {
+  return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+}
+
+/** Shows the sentence of an address that was gone back to, or pasted. The view in it is the glass box's. */
+function follow() {
+  const { text, from = $("source").value, to = $("target").value } = linked();
+  const isHere = from === $("source").value && to === $("target").value;
+  if (!text || (isHere && $("inside").open && !namesAnother($("glass")))) return;
+  $("sentence").value = text;
+  if (!isHere || chosenSentence() !== text) {
+    showLanguages(from, to);
+    $("text").value = text;
+    showCount();
+  }
+  $("inside").open = true;
+  translate();
+}
+
 function listen() {
+  window.addEventListener("popstate", follow);
   $("text").addEventListener("input", (event) => {
     showCount();
     translateSoon(event.isComposing ? 2 : 1); // a syllable of Hangul may grow yet

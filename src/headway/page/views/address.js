@@ -4,7 +4,7 @@
 import { chosenHead } from "./heads.js";
 import { openIn } from "./machine.js";
 import { comparedWith } from "./side_by_side.js";
-import { sourceAsItWas } from "./trying.js";
+import { keyOf, sourceAsItWas } from "./trying.js";
 import { chosenSwitches } from "./what_if.js";
 
 /** The state of the box as the part of an address after the #. further: what it holds besides. */
@@ -44,8 +44,8 @@ export function readAddress(glass, text) {
     Object.assign(chosenHead(glass), { kind, order: "layer", chosen: layer === null || head === null ? null : [layer, head] });
     const beside = (parts.beside ?? "").split(".").map(Number);
     const compared = comparedWith(glass);
-    if (beside.length === 2 && beside.every((one, at) => one >= 1 && one <= [layers, heads][at])) compared.head = beside.map((one) => one - 1);
-    if (parts.with && parts.with !== compared.text) Object.assign(compared, { text: parts.with, record: null, linked: true });
+    compared.head = beside.length === 2 && beside.every((one, at) => one >= 1 && one <= [layers, heads][at]) ? beside.map((one) => one - 1) : null;
+    if (parts.with && parts.with !== compared.text) Object.assign(compared, { text: parts.with, record: null, waiting: {} });
   }
   if (parts.view === "machine") {
     const open = openIn(glass);
@@ -64,12 +64,14 @@ export function tagOf({ source: { tokens: [first] } }) {
   return first.end > first.start ? "" : first.piece;
 }
 
-/** The sentence that an address names, with its edits: {text, tag, edits}, or null. */
-export function sentenceOf(address) {
+/** The sentence that an address names, with its edits: {text, tag, edits}, or null; also null where it is the record's. */
+export function sentenceOf(address, record = null) {
   const parts = new URLSearchParams(address);
   try {
     const edits = JSON.parse(parts.get("edits") ?? "[]");
-    return parts.get("text") && Array.isArray(edits) ? { text: parts.get("text"), tag: parts.get("tag") ?? "", edits } : null;
+    const [text, tag] = [parts.get("text"), parts.get("tag") ?? ""];
+    const isShown = record && text === sourceAsItWas(record) && tag === tagOf(record) && keyOf(edits) === keyOf(record.edits);
+    return text && Array.isArray(edits) && !isShown ? { text, tag, edits } : null;
   } catch {
     return null;
   }

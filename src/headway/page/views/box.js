@@ -30,7 +30,6 @@ const VIEWS = {
   training: trainingView,
   numbers: tryNumbersView,
 };
-const PRESENTED = "135%"; // of the size of letters, to be read from the last row
 const mounted = new WeakMap();
 let lastView = "translate";
 
@@ -75,6 +74,12 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
   draw(state);
   element.replaceChildren(state.root);
   if (inspect && location.hash) writeAddress(state);
+}
+
+/** The record that a box shows, or null. */
+export function shownIn(element) {
+  const state = mounted.get(element);
+  return state?.root.isConnected ? state.record : null;
 }
 
 /** Reads the view from the address, and writes it there after whatever the reader does. */
@@ -132,7 +137,6 @@ function draw(state, arriving = false) {
   state.root.classList.toggle("presenting", state.presenting);
   if (state.theme) state.root.dataset.theme = state.theme;
   else delete state.root.dataset.theme;
-  document.documentElement.style.fontSize = state.presenting ? PRESENTED : "";
   const turn = { draw: () => draw(state), tourTo: (at) => tourTo(state, at) };
   const shown = views(state, glass);
   const tour = state.tour ? [tourBar(glass, state.tour, turn.tourTo)] : [];

@@ -3,6 +3,7 @@
 import { mountBox } from "./box.js";
 
 export { sentenceOf } from "./address.js";
+export { shownIn } from "./box.js";
 
 let styled = null;
 

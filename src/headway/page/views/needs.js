@@ -13,7 +13,7 @@ import { patchingForm, patchingPart } from "./patching.js";
 import { brief, pieceTexts } from "./tokens.js";
 
 /** Each: name (of its texts), the analysis that it shows, draw(glass, analyses) -> elements; follows: whether
- * it is of the chosen token; form(glass, ask, analyses) -> where the reader asks for one of another kind. */
+ * it is of the chosen token; form(glass, ask, analyses, status) -> where the reader asks for one of another kind. */
 const PARTS = [
   { name: "looksAndNeeds", analysis: "erasure", draw: needsPart, follows: true },
   { name: "maps", analysis: "erasure", draw: mapsPart },
@@ -67,7 +67,7 @@ function sectionOf(glass, analyses, { name, analysis, draw, follows = false, for
     if (found) place.replaceChildren(...draw(glass, analyses));
     else place.replaceChildren(...(form || QUICK.includes(analysis) ? [] : [button()]));
   };
-  const asking = form && analyses.computes(analysis) ? form(glass, ask, analyses) : null;
+  const asking = form && analyses.computes(analysis) ? form(glass, ask, analyses, status) : null;
   const about = make("p", { class: "quiet" }, text ?? say(`${name}Text`));
   const element = make("section", { class: "card analysis", id: `glass-${name}` }, make("h3", {}, title ?? say(`${name}Title`)), ...(name === "looksAndNeeds" ? [place, about] : [about, place]), asking, status);
   return { element, refresh, follows };

@@ -1,10 +1,9 @@
 // The page: the glass box, with a model in a worker in the place of a server.
 
-import { sentenceOf, tagOf } from "./address.js";
-import { mountBox } from "./box.js";
+import { sentenceOf } from "./address.js";
+import { mountBox, shownIn } from "./box.js";
 import { cardElements } from "./card.js";
 import { make } from "./elements.js";
-import { keyOf, sourceAsItWas } from "./trying.js";
 import { languages, speaker } from "./words.js";
 
 /** Fills the page. open: gives a promise of a Model (model.js). `window.headway.translate` and `.inspect` are the model's. */
@@ -34,15 +33,10 @@ function languageOfAddress() {
   return languages.includes(language) ? language : null;
 }
 
-function isOf({ text, tag, edits }, record) {
-  return text === sourceAsItWas(record) && tag === tagOf(record) && keyOf(edits) === keyOf(record.edits);
-}
-
 class Page {
   constructor() {
     this.language = languageOfAddress() ?? (navigator.language.startsWith("ko") ? "ko" : "en");
     this.model = null;
-    this.record = null;
     this.latest = 0;
     this.told = ["pageLoading", {}];
     this.head = make("header", { class: "masthead" });
@@ -52,23 +46,28 @@ class Page {
     document.querySelector("main").replaceChildren(this.head, this.notice, this.box, this.foot);
     window.addEventListener("popstate", () => {
       if ((languageOfAddress() ?? this.language) !== this.language) this.turn();
-      const named = sentenceOf(location.hash.slice(1));
-      if (named && this.record && !isOf(named, this.record)) this.look(named);
+      const named = this.record && sentenceOf(location.hash.slice(1), this.record);
+      if (named) this.look(named);
     });
   }
 
+  /** The record that the box shows, or null. */
+  get record() {
+    return shownIn(this.box);
+  }
+
   /** Draws the page around the box, and the box if there is a record. */
-  draw() {
+  draw(record = this.record) {
     const { language, model } = this;
     document.documentElement.lang = language;
     this.head.replaceChildren(make("h1", {}, "headway"));
-    this.head.hidden = Boolean(this.record); // the box has a head of its own
+    this.head.hidden = Boolean(record); // the box has a head of its own
     this.tell(...this.told);
     if (model) this.foot.replaceChildren(...this.around(model));
-    if (!this.record) return;
+    if (!record) return;
     const { analyses, examples } = model.about;
     const measured = analyses.filter((name) => name === "head_importance"); // when the page was made
-    mountBox(this.box, { record: this.record, inspect: this.inspect, analyses, measured, language, examples, turn: () => this.turn(), address: true });
+    mountBox(this.box, { record, inspect: this.inspect, analyses, measured, language, examples, turn: () => this.turn(), address: true });
   }
 
   around({ about: { card, kernel } }) {
@@ -101,22 +100,20 @@ class Page {
     const mine = ++this.latest;
     this.tell("pageLooking");
     try {
-      await this.inspect(tag ? `${tag} ${text}` : text, edits.length ? { edits } : {});
+      const record = await this.inspect(tag ? `${tag} ${text}` : text, edits.length ? { edits } : {});
       if (mine !== this.latest) return;
       this.told = [null, {}];
-      this.draw();
+      this.draw(record);
     } catch (problem) {
       if (mine === this.latest) this.tell("pageFailed", { problem: problem.message });
     }
   }
 
-  /** Inspects for the box; the record that is shown is kept. A text without a tag goes into the same language. */
-  inspect = async (text, options) => {
+  /** Inspects for the box. A text without a tag goes into the same language. */
+  inspect = (text, options) => {
     const { tags } = this.model.about;
     const last = this.record?.source.tokens[0].piece;
     const tag = tags.includes(last) && !tags.some((one) => text.trimStart().startsWith(one)) ? `${last} ` : "";
-    const record = await this.model.inspect(tag + text, options);
-    if (!options.arrays) this.record = record;
-    return record;
+    return this.model.inspect(tag + text, options);
   };
 }

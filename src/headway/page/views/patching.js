@@ -11,15 +11,15 @@ import { loosePiece, pieceTexts, readTexts, visible } from "./tokens.js";
 const NEAR = 8;
 
 /** A sentence of as many tokens: one that is near to the shown one, or of the reader's own. Of those that are near, the first
- * is taken that the model translates otherwise. */
-export function patchingForm({ record, say }, ask) {
+ * is taken that the model translates otherwise; none after one that fails for another reason than the sentence. */
+export function patchingForm({ record, say }, ask, analyses, status) {
   const near = nearSentences(record.source.original ?? record.source.text);
   const input = make("input", { type: "text", id: "glass-other", value: near[0] ?? "", required: true, dir: "auto" });
   const submit = async () => {
     const others = input.value === near[0] ? near : [input.value];
     for (const other of others) {
       input.value = other;
-      if (await ask({ kind: "patching", other })) break;
+      if ((await ask({ kind: "patching", other })) || !status.textContent.includes("patching:")) break;
     }
   };
   return askingForm(say("otherLabel"), input, say("compute"), submit);
