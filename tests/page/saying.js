@@ -6,6 +6,7 @@ import { measureHeads } from "./page/engine/heads.js";
 import { analysesOf } from "./page/views/analysed.js";
 import { blockContents } from "./page/views/blocks.js";
 import { meanShare } from "./page/views/confidence.js";
+import { follower } from "./page/views/follow.js";
 import { measuredHeads, sentenceAbout, shortLabel } from "./page/views/head_labels.js";
 import { chosenHead } from "./page/views/heads.js";
 import { lookingPicture } from "./page/views/looking.js";
@@ -13,19 +14,21 @@ import { needsPart } from "./page/views/looks_and_needs.js";
 import { openIn } from "./page/views/machine.js";
 import { nearSentences, patchingForm } from "./page/views/patching.js";
 import { stepsView } from "./page/views/steps.js";
+import { tourBar } from "./page/views/tour.js";
 import { STOPS } from "./page/views/tour_stops.js";
 import { translateView } from "./page/views/translate.js";
 import { unchanged } from "./page/views/trying.js";
+import { targetWords } from "./page/views/word_bars.js";
 import { speaker } from "./page/views/words.js";
-import { glassOf } from "./stand_in.js";
+import { Element, glassOf } from "./stand_in.js";
 
 function tour(glass) {
-  return STOPS.map((stop) => {
+  return STOPS.map((stop, at) => {
     stop.enter(glass);
     const values = stop.answer(glass, stop.find ? glass.record.order ?? undefined : undefined);
     const { say, chosen } = glass;
     const texts = { question: say(`tour_${stop.name}_question`, values), answer: say(values.answer ?? `tour_${stop.name}_answer`, values) };
-    return { ...texts, values, chosen: { ...chosen }, kind: chosenHead(glass).kind, machine: structuredClone(openIn(glass)) };
+    return { ...texts, card: tourBar(glass, { at, open: false }).textContent, options: stop.options?.(glass), values, chosen: { ...chosen }, kind: chosenHead(glass).kind, machine: structuredClone(openIn(glass)) };
   });
 }
 
@@ -63,6 +66,20 @@ function blocks(glass) {
   return Object.fromEntries(names.map(([, sublayer, stack, name]) => [sublayer, blockContents[kindOf(name)](glass, { stack, sublayer }).map((one) => one.textContent).join(" ")]));
 }
 
+/** What is said of a token on its way, by the kind of block, where the reader has let go of it. */
+function followed(glass) {
+  const flow = Object.assign(new Element("div"), { isConnected: true, parentElement: new Element("div") });
+  const kinds = { tokens: "encoder", feedForward: "encoder", softmax: "decoder" };
+  return Object.fromEntries(
+    Object.entries(kinds).map(([kind, stack]) => {
+      const { button, told } = follower(glass, flow, [{ element: new Element("div"), kind, about: { stack } }]);
+      button.listeners.click();
+      button.listeners.click(); // halts
+      return [kind, told.textContent];
+    }),
+  );
+}
+
 /** The sentences that are tried of a text, where the model answers each with this problem. */
 async function patched(text, problem) {
   const tried = [];
@@ -71,8 +88,7 @@ async function patched(text, problem) {
     tried.push(other);
     status.textContent = problem;
   };
-  const form = patchingForm({ record: { source: { text } }, say: speaker("en") }, ask, null, status);
-  Object.assign(form.all("asking")[0].children[1], { value: nearSentences(text)[0] });
+  const form = patchingForm({ record: { source: { text } }, say: speaker("en"), kept: (name, first) => first }, ask, null, status);
   form.listeners.submit({ preventDefault() {} });
   await new Promise((done) => setTimeout(done));
   return tried;
@@ -91,7 +107,7 @@ async function answer({ record, language, near, problem, tried, measure }) {
     measuredHeads(record, kind).map(({ layer, head, measures }) => ({ kind, layer, head, label: shortLabel(glass, kind, measures), said: sentenceAbout(glass, kind, measures).map((part) => part.textContent ?? part).join("") })),
   );
   const warned = translateView(glass).all("warned")[0].textContent;
-  return { heads, looking: looking(glass), steps: steps(glass), needs: needs(glass), warned, mean: meanShare(record), blocks: blocks(glass), tour: tour(glass) };
+  return { heads, looking: looking(glass), steps: steps(glass), needs: needs(glass), warned, mean: meanShare(record), blocks: blocks(glass), tour: tour(glass), followed: followed(glassOf(record, language)), words: targetWords(record) };
 }
 
 for await (const line of createInterface({ input: process.stdin })) console.log(JSON.stringify(await answer(JSON.parse(line))));

@@ -264,6 +264,15 @@ def test_a_cell_of_an_attention_says_how_it_came_to_be(told):
                     assert value == pytest.approx(number, abs=0.51 * 10**-digits + 2e-3 * abs(number) + 2e-3)
 
 
+def test_numbers_are_written_as_the_page_is_and_not_as_the_browser_is(door, tmp_path, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    document = door.inspect("the cat").to_dict()
+    document["model"]["config"]["source_vocab_size"] = 8000
+    asked = {"record": document, "language": "en", "cells": [], "heads": [], "settings": []}
+    with page(Path(__file__).parent / "computing.js", tmp_path) as german:
+        assert "for each of 8,000 tokens" in german.ask(asked)["blocks"]["embedding"]
+
+
 def test_blocks_say_the_sizes_of_the_model(told, door):
     config = door.model.config
     for one in told:

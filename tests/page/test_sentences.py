@@ -294,6 +294,37 @@ def test_the_tour_answers_by_the_arrays(told):
     assert sinks == {True, False}
 
 
+def test_what_is_said_of_another_model_is_true_of_that(door, script):
+    """Of one with another activation, of one without scaling, of a source with a tag, of pieces that look alike, and of
+    probabilities that aren't known."""
+    document = door.inspect("the cat sat on the mat").to_dict()
+    usual = script.ask({"record": document, "language": "en"})
+    document["model"]["config"]["activation"] = "gelu"
+    document["edits"] = [{"kind": "scaling_off"}]
+    document["source"]["tokens"][0] |= {"piece": ">>ko<<", "start": 0, "end": 0}
+    for at, piece in enumerate(["▁the", "the"]):
+        document["steps"][1]["top"][at]["piece"] = piece
+    document["steps"][0]["log_probability"] = None
+    said = script.ask({"record": document, "language": "en"})
+    widened = usual["tour"][7]["card"], said["tour"][7]["card"]
+    assert ["those that it doesn't find are 0" in text for text in widened] == [True, False]
+    assert "go through gelu" in widened[1]
+    assert "Divided by" in usual["tour"][3]["answer"]
+    assert said["tour"][3]["answer"].startswith("In this record the scaling is switched off")
+    [right, *others] = said["tour"][8]["options"]
+    assert right == "the"
+    assert right not in others
+    assert usual["followed"]["feedForward"].startswith(
+        "Feed-forward: the row of ⟦the⟧ alone becomes wider, goes through relu"
+    )
+    assert "goes through gelu" in said["followed"]["feedForward"]
+    assert usual["followed"]["tokens"].startswith("⟦the⟧")
+    rests = ["The end symbol means little" in text for text in said["looking"]["source"]]
+    assert rests == [False] * (len(rests) - 1) + [True]
+    unknown = [word["probability"] is None for word in said["words"]]
+    assert unknown == [True] + [False] * (len(unknown) - 1)
+
+
 def test_zeros_by_rounding_are_no_zeros(door, script, monkeypatch):
     monkeypatch.setattr(document_module, "HALF_PRECISION_UP_TO", 0)
     record = door.inspect("the cat sat on the mat")

@@ -235,6 +235,14 @@ def test_the_worked_example_and_numbers_of_ones_own(window):
     window.page.click("text=Back to the example")
     assert numbers_of(window, 0) == [[2, 4, 4], [4, 16, 12], [4, 12, 10]]
 
+    window.page.click(".view > .controls .choice label >> nth=2")  # a head: by the keyboard to another kind
+    window.page.focus(".inputs select >> nth=0")
+    for kind in ("decoder", "encoder"):
+        window.page.keyboard.press("ArrowUp")
+        assert window.page.evaluate("document.activeElement.value") == kind
+        assert window.page.locator(".check input >> nth=1").is_checked() == (kind == "decoder")
+    assert window.page.get_attribute(".scene canvas[tabindex]", "data-rows") == "source"
+
 
 def latest(requests: list[dict]) -> dict:
     """The last one apart from those for the warning below the picture."""

@@ -62,12 +62,17 @@ def test_choices_stay_with_the_model_and_its_target_language(window, random):
     larger["model"]["config"]["d_ff"] += 1
     for document in (tagged, larger):
         window.page.evaluate(MOUNT, other)
+        window.view("needs")
+        window.page.fill("#glass-instead", "of this model")
+        window.view("heads")
         window.page.click(f".head:has-text('{chosen}')")
         window.page.evaluate(MOUNT, document)
         window.view("heads")
         assert window.page.inner_text(pressed) != chosen
         window.count(measured, 0)
         window.contains(".importance button", "Measure")
+        window.view("needs")
+        assert window.page.input_value("#glass-instead") != "of this model"
 
 
 def test_what_was_refused_is_asked_again_when_another_view_is_opened(window, random):

@@ -128,6 +128,9 @@ def test_a_live_model_is_asked_when_the_reader_looks(browser, random, language):
     window.page.click("#glass-curves button")
     window.count("svg.curves", 1)
     window.page.fill("#glass-other", "the dog sat on the mat")
+    window.page.click(".tool-theme")  # drawn again, it has what was typed
+    window.count("#glass-looksAndNeeds .compare", 1)
+    assert window.page.input_value("#glass-other") == "the dog sat on the mat"
     window.page.click("#glass-patching form button")
     window.contains("#glass-patching .status", "the same translation")  # of this random model, whatever it reads
     window.said.clear()  # the browser notes the refusal
@@ -154,6 +157,9 @@ def test_another_translation_can_be_compared_with(browser, random):
     pairs = zip(wanted.analyses.contrast.foils, usual.foils, strict=True)
     step = next(at for at, (one, before) in enumerate(pairs) if one != before)
     window.page.fill("#glass-instead", other)
+    window.page.click(".tool-theme")
+    window.count("#glass-contrast form", 1)
+    assert window.page.input_value("#glass-instead") == other
     window.page.click("#glass-contrast form button")
     window.contains("#glass-contrast .saying", f"{wanted.analyses.contrast.difference[step]:.2f}".replace("-", "−"))
     window.close(may_move=True)

@@ -64,6 +64,16 @@ def test_a_saved_picture_is_whole_and_light(browser, opened, record, view, schem
     assert np.abs(shown.astype(float) - pixels).mean() < 4  # of 255: both files are one picture
 
 
+def test_a_long_sentence_without_spaces_is_broken_into_lines(opened, record):
+    document = record.to_dict()
+    document["source"]["text"] = "猫がマットに" * 40
+    window = opened(document, "en", "#view=heads")
+    root = ElementTree.fromstring(saved(window, "svg"))
+    lines = [one for one in root.iter(f"{SVG}text") if "猫が" in one.text]
+    assert "".join(one.text.strip() for one in lines).startswith(document["source"]["text"])
+    assert all(float(one.attrib["x"]) + 14 * len(one.text) < 1.1 * int(root.attrib["width"]) for one in lines)
+
+
 def test_both_sides_of_a_comparison_are_in_its_picture(opened, record):
     window = opened(record.to_dict(), "en", "#view=heads&kind=cross&layer=2&head=1&beside=1.3")
     window.count(".compared > div", 2)

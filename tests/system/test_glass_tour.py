@@ -222,6 +222,10 @@ def test_a_link_holds_the_view_and_back_works(opened, record, language):
     assert page.get_attribute(".decoder [data-place=cross]", "aria-expanded") == "true"
     page.go_back()
     window.contains(".head[aria-pressed=true]", "1·2")
+    plain = opened(record.to_dict())
+    plain.page.click("#glass-tab-steps")
+    plain.page.go_back()
+    plain.contains("#glass-tab-translate[aria-selected=true]", "")
     again = opened(record.to_dict(), other, address=f"#{link.split('#')[1]}")
     assert again.page.get_attribute(".decoder [data-place=cross]", "aria-expanded") == "true"
     assert again.page.locator(".decoder .layer > .choice input >> nth=1").is_checked()

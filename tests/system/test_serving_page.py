@@ -135,6 +135,11 @@ def test_a_file_is_chosen_or_dropped(open_page, server, locale, word, count):
     page.set_input_files("#file", file)
     sync_api.expect(page.locator("#file-count")).to_have_text(count)
     assert page.locator("#file-progress").evaluate("bar => bar.position") == 0.75
+    said = page.locator("#file-status").inner_text()
+    page.click("#page-language")
+    assert page.locator("#file-status").inner_text() not in ("", said)
+    page.click("#page-language")
+    assert page.locator("#file-status").inner_text() == said
     [route] = asked
     assert len(route.request.headers["x-request-id"]) >= 16
     route.abort()
@@ -448,6 +453,10 @@ def test_a_link_opens_a_sentence_and_a_view(open_page):
     page.wait_for_function("location.hash.includes('text=cat+dog')")
 
 
+def test_numbers_are_written_as_the_page_is(open_page):
+    sync_api.expect(open_page("de-DE").locator("#count")).to_have_text("0 of 5,000 characters")
+
+
 def test_another_sentence_in_the_box_stays_when_the_page_changes_its_language(open_page):
     page = open_page(glass=None)
     translated(page, "ant bee", "bee ant")
@@ -482,17 +491,17 @@ def test_a_link_in_the_same_tab_and_the_way_back_open_their_sentences(open_page)
 
 def test_letters_are_large_only_while_the_box_is_seen(open_page):
     page = open_page(glass=None)
-    size = "getComputedStyle(document.documentElement).fontSize"
+    size = sync_api.expect(page.locator("html"))
     translated(page, "ant bee", "bee ant")
     page.click("#inside summary")
     page.click(".tool-present", timeout=60_000)
-    assert page.evaluate(size) == "21.6px"
+    size.to_have_css("font-size", "21.6px")
     page.click("#inside summary")
-    assert page.evaluate(size) == "16px"
+    size.to_have_css("font-size", "16px")
     page.click("#inside summary")
-    page.wait_for_function(f"{size} === '21.6px'")
+    size.to_have_css("font-size", "21.6px")
     page.click("#clear")
-    page.wait_for_function(f"{size} === '16px'")
+    size.to_have_css("font-size", "16px")
 
 
 def is_look(request) -> bool:

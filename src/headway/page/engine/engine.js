@@ -36,7 +36,7 @@ export class Engine {
 
   /** The log-probability of each given token. source: ids with <eos>; target: with <bos> and <eos> -> (target length,) */
   score(source, target) {
-    return given(this.model.forward(source, target.slice(0, -1)), target.slice(1));
+    return ofTokens(logSoftmax(this.model.forward(source, target.slice(0, -1))), target.slice(1));
   }
 }
 
@@ -62,7 +62,6 @@ export function withoutThese(logProbabilities, never) {
 }
 
 /** The log-probability of one token of each row. */
-export function given(logits, tokens) {
-  const logarithms = logSoftmax(logits);
+export function ofTokens(logarithms, tokens) {
   return tokens.map((token, row) => rowOf(logarithms, row)[token]);
 }

@@ -1,6 +1,7 @@
 // Measures which source tokens the translation needs, as in insight/analyses/erasure.py: each is erased by itself.
 
-import { matrix, rowOf } from "./matrices.js";
+import { ofTokens } from "./engine.js";
+import { likeliest, matrix, rowOf } from "./matrices.js";
 
 const [NEED, DETACHED] = [0.1, 2]; // nats
 
@@ -13,7 +14,7 @@ export function erasedReadings(reading) {
 
 /** -> {needs, gain, mean_gain, detached, effect}; effect: (target, source) */
 export function erasure(reading, { whole, without, each }) {
-  const given = (logarithms) => reading.ofTokens(logarithms, reading.given);
+  const given = (logarithms) => ofTokens(logarithms, reading.given);
   const full = given(whole);
   const effect = losses(full, each.map(given));
   const gain = given(without).map((value, step) => full[step] - value);
@@ -24,11 +25,10 @@ export function erasure(reading, { whole, without, each }) {
 
 /** chosen: ids of foils by step; of other steps it is the likeliest other token. -> {foils, difference, erasure} */
 export function contrast(reading, { whole, each }, chosen = new Map()) {
-  const foils = reading.given.map((token, step) => chosen.get(step) ?? runnerUp(rowOf(whole, step), token));
+  const foils = reading.given.map((token, step) => chosen.get(step) ?? likeliest(rowOf(whole, step), 2).find((id) => id !== token));
   const difference = (logarithms) => {
-    const of = (tokens) => reading.ofTokens(logarithms, tokens);
-    const against = of(foils);
-    return of(reading.given).map((value, step) => value - against[step]);
+    const against = ofTokens(logarithms, foils);
+    return ofTokens(logarithms, reading.given).map((value, step) => value - against[step]);
   };
   const full = difference(whole);
   return { foils, difference: full, erasure: losses(full, each.map(difference)) };
@@ -46,10 +46,4 @@ function needed(row) {
   const words = row.subarray(0, -1);
   const most = Math.max(...words);
   return words.length && most >= NEED ? words.indexOf(most) : null;
-}
-
-function runnerUp(logarithms, given) {
-  let best = given === 0 ? 1 : 0;
-  for (let at = 0; at < logarithms.length; at++) if (at !== given && logarithms[at] > logarithms[best]) best = at;
-  return best;
 }

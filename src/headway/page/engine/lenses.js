@@ -1,6 +1,6 @@
 // Lenses, as in insight/analyses/logit_lens.py and decoder_lens.py: the prediction of a layer in the middle. Layer 0 is the input.
 
-import { Engine, logSoftmax } from "./engine.js";
+import { Engine, logSoftmax, ofTokens } from "./engine.js";
 import { greedy } from "./greedy.js";
 import { likeliest, matrix, rowOf } from "./matrices.js";
 import { Reading } from "./reading.js";
@@ -13,7 +13,7 @@ export function logitLens(reading) {
   const rows = cutModels(reading.model, "decoder").map((model) => logarithmsOf(reading, model));
   const top = (row) => likeliest(row, LIKELIEST).map((id) => ({ id, probability: Math.exp(row[id]) }));
   return {
-    log_probability: stacked(rows.map((one) => reading.ofTokens(one, reading.given))),
+    log_probability: stacked(rows.map((one) => ofTokens(one, reading.given))),
     top: rows.map((one) => reading.given.map((_, step) => top(rowOf(one, step)))),
   };
 }
@@ -23,7 +23,7 @@ export function logitLens(reading) {
 export function decoderLens(reading, never, maxLength) {
   const models = cutModels(reading.model, "encoder");
   return {
-    log_probability: stacked(models.map((model) => reading.ofTokens(logarithmsOf(reading, model), reading.given))),
+    log_probability: stacked(models.map((model) => ofTokens(logarithmsOf(reading, model), reading.given))),
     translations: models.map((model) => greedy(new Engine(model, never), reading.source, maxLength)),
   };
 }

@@ -2,12 +2,11 @@
 
 import { analysesOf } from "./analyses.js";
 import { beamSearch } from "./beam.js";
-import { Engine } from "./engine.js";
 import { greedy } from "./greedy.js";
 import { openModel } from "./loading.js";
 import { recordPass } from "./recording.js";
-import { RecomputingEngine } from "./recomputing.js";
-import { editedModel, seesAhead } from "./what_if.js";
+import { engineOf } from "./recomputing.js";
+import { editedModel } from "./what_if.js";
 
 let opened = null;
 
@@ -45,7 +44,5 @@ globalThis.onIds = {
 };
 
 function engine(edits) {
-  const model = editedModel(opened.model, edits);
-  const { never_generated: never } = opened.header;
-  return seesAhead(edits) ? new RecomputingEngine(model, never) : new Engine(model, never);
+  return engineOf(opened.model, edits, opened.header.never_generated);
 }

@@ -2,7 +2,7 @@
 // layer's output at one position, is put to what it is when the model reads the other, of as many tokens.
 
 import { targetMask, paddingMask } from "./masks.js";
-import { matrix, rowOf } from "./matrices.js";
+import { likeliest, matrix, rowOf } from "./matrices.js";
 import { unseen } from "./recording.js";
 import { Refused, alike } from "./what_if.js";
 
@@ -15,7 +15,7 @@ export function patching({ model, source, words, read, given }, otherIds, text) 
   const [logits, others] = [source, otherIds].map((ids) => model.forward(ids, read));
   const step = firstOther(logits, others, given);
   if (step < 0) throw new Refused(`patching: the model gives “${text}” the same translation, so that no place can flip a word`);
-  const [word, otherWord] = [given[step], best(rowOf(others, step))];
+  const [word, otherWord] = [given[step], likeliest(rowOf(others, step), 1)[0]];
   const difference = (row) => row[word] - row[otherWord];
   const [here, there] = [logits, others].map((one) => difference(rowOf(one, step)));
   const share = (hidden) => {
@@ -56,13 +56,9 @@ export function patching({ model, source, words, read, given }, otherIds, text) 
  * logits, others: (target, vocabulary) */
 function firstOther(logits, others, given) {
   return given.findIndex((token, step) => {
-    const other = best(rowOf(others, step));
+    const [other] = likeliest(rowOf(others, step), 1);
     return other !== token && rowOf(logits, step)[token] > rowOf(logits, step)[other];
   });
-}
-
-function best(row) {
-  return row.reduce((most, value, id) => (value > row[most] ? id : most), 0);
 }
 
 /** The input of the first layer and the output of each, (length, d_model). */

@@ -42,9 +42,4 @@ export class Reading {
     const hidden = this.hidden(memory, step + 1);
     return logSoftmax(this.model.output.forward(matrix(1, hidden.columns, rowOf(hidden, step).slice()))).values;
   }
-
-  /** The log-probability of one token in each row. */
-  ofTokens(logarithms, tokens) {
-    return tokens.map((token, step) => rowOf(logarithms, step)[token]);
-  }
 }

@@ -4,14 +4,13 @@ import { analysesOf, names as namesOfAnalyses } from "./analyses.js";
 import { beamSearch } from "./beam.js";
 import { BeamTree } from "./beams.js";
 import { Codec, checkText, idsOf } from "../tokenizer/codec.js";
-import { Engine } from "./engine.js";
 import { greedy } from "./greedy.js";
 import { openModel } from "./loading.js";
 import { recordOf, withWords } from "./record.js";
 import { recordPass } from "./recording.js";
-import { RecomputingEngine } from "./recomputing.js";
+import { engineOf } from "./recomputing.js";
 import { loadTokenizer } from "../tokenizer/tokenizer.js";
-import { Refused, editedModel, editedText, seesAhead } from "./what_if.js";
+import { Refused, editedText } from "./what_if.js";
 
 /** The least and the most of options, as in decoding/options.py. */
 const BOUNDS = { beamSize: [1, 1000], maxLength: [1, 2 ** 20], nBest: [1, 1000], noRepeatNgram: [0, 2 ** 20] };
@@ -116,8 +115,7 @@ export class Translator {
   }
 
   engine(edits) {
-    const Kind = seesAhead(edits) ? RecomputingEngine : Engine;
-    return new Kind(editedModel(this.model, edits), this.header.never_generated);
+    return engineOf(this.model, edits, this.header.never_generated);
   }
 
   /** The hypotheses, best first. */

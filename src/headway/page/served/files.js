@@ -7,12 +7,16 @@ const EVERY = 500; // milliseconds between questions how far the server is
 
 const $ = (id) => document.getElementById(id);
 
-/** asked(): the other fields of a request; problem(error): the phrase that tells what went wrong. */
+/** asked(): the other fields of a request; problem(error): the phrase that tells what went wrong. -> a function that tells
+ * the same in another language */
 export function listenForFiles({ asked, language, problem }) {
   const isOfFiles = (event) => event.dataTransfer?.types.includes("Files");
   const mark = (isOver) => document.body.classList.toggle("dropping", isOver);
-  const show = (text, isWrong = false) => {
-    $("file-status").textContent = text;
+  let told = () => "";
+  const tell = () => ($("file-status").textContent = told());
+  const show = (phrase, isWrong = false) => {
+    told = phrase;
+    tell();
     $("file-status").classList.toggle("wrong", isWrong);
   };
   let running = new AbortController();
@@ -24,7 +28,7 @@ export function listenForFiles({ asked, language, problem }) {
     const { signal } = mine;
     const id = [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16)).join("");
     $("made").hidden = true;
-    show(say(language(), "fileWaiting", { name: file.name }));
+    show(() => say(language(), "fileWaiting", { name: file.name }));
     watch(id, signal).catch(() => {}); // then without a count
     try {
       const { translatedFileUrl } = await post("translate_file", { ...asked(), file }, { signal, id });
@@ -33,9 +37,9 @@ export function listenForFiles({ asked, language, problem }) {
       $("made").textContent = decodeURIComponent(last.slice(last.indexOf(".") + 1));
       $("made").hidden = false;
       $("made").click();
-      show("");
+      show(() => "");
     } catch (error) {
-      if (error.name !== "AbortError") show(problem(error), true);
+      if (error.name !== "AbortError") show(() => problem(error), true);
     } finally {
       mine.abort();
       if (running === mine) showProgress(false);
@@ -78,4 +82,5 @@ export function listenForFiles({ asked, language, problem }) {
     mark(false);
     send(event.dataTransfer.files[0]);
   });
+  return tell;
 }

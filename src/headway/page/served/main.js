@@ -61,13 +61,11 @@ function follow() {
   const { text, from = $("source").value, to = $("target").value } = linked();
   const isHere = from === $("source").value && to === $("target").value;
   if (!text || (isHere && $("inside").open && !namesAnother($("glass")))) return;
+  showLanguages(from, to);
   $("sentence").value = text;
-  if (!isHere || chosenSentence() !== text) {
-    showLanguages(from, to);
-    $("text").value = text;
-    showCount();
-  }
+  if (chosenSentence() !== text) $("text").value = text;
   $("inside").open = true;
+  showCount();
   translate();
 }
 
@@ -106,7 +104,7 @@ function listen() {
     $("inside").querySelector("summary").focus({ preventScroll: true });
   });
   $("sentence").addEventListener("change", look);
-  listenForFiles({
+  const tellOfFile = listenForFiles({
     asked: () => ({ source: $("source").value, target: $("target").value, ...key() }),
     language: () => state.language,
     problem: ({ status, message }) => say(state.language, refusalWord(status), { problem: message }),
@@ -117,6 +115,7 @@ function listen() {
     showWords();
     showLanguages($("source").value, $("target").value);
     showStatus(...state.status);
+    tellOfFile();
     showDetected();
     showNumbers();
     showJudged();
@@ -388,7 +387,7 @@ function item(tag, text, language) {
 function showCount() {
   const count = length($("text").value);
   $("count").textContent = Number.isFinite(state.limit)
-    ? say(state.language, "limit", { count: count.toLocaleString(), limit: state.limit.toLocaleString() })
+    ? say(state.language, "limit", { count: count.toLocaleString(state.language), limit: state.limit.toLocaleString(state.language) })
     : "";
   $("count").classList.toggle("too-long", count > state.limit);
 }

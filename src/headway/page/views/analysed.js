@@ -36,8 +36,3 @@ export function analysesOf(glass) {
     },
   };
 }
-
-/** The matrix of an array of shape (rows, columns). */
-export function matrixOfArray({ shape: [rows, columns], values, step }) {
-  return { rows, columns, values, step };
-}

@@ -4,7 +4,7 @@ import { attentionStages } from "./attention_blocks.js";
 import { probabilityBars } from "./bars.js";
 import { largest } from "./colours.js";
 import { make, select } from "./elements.js";
-import { decimal, matrixOf, meanAndSpread, percent, probability, range, rowProducts, shareOfZeros, sinusoids } from "./numbers.js";
+import { decimal, matrixOf, meanAndSpread, percent, probability, range, rowProducts, shareOfZeros, sinusoids, whole } from "./numbers.js";
 import { arrayPicture, isEdited, note, picture, rowsOf, stage, times } from "./stages.js";
 import { brief, pieceTexts, readTexts, visible } from "./tokens.js";
 
@@ -56,7 +56,7 @@ function embeddingStages(glass, { stack }) {
   const { d_model, [`${side}_vocab_size`]: vocabulary } = record.model.config;
   const rows = rowsOf(glass, stack);
   const size = times(rows.rowNames.length, d_model);
-  const values = { d_model, vocabulary: vocabulary.toLocaleString(), root: Math.sqrt(d_model).toFixed(2) };
+  const values = { d_model, vocabulary: whole(vocabulary), root: Math.sqrt(d_model).toFixed(2) };
   return [
     stage(
       say,
@@ -262,7 +262,7 @@ function linearStages(glass) {
         title: "logits",
         equation: biased ? "z = h W^{T} + b" : "z = h W^{T}",
         shape: `${times(n, d_model)} → ${times(n, vocabulary)}`,
-        values: { vocabulary: vocabulary.toLocaleString() },
+        values: { vocabulary: whole(vocabulary) },
       },
       arrayPicture(glass, "decoder.output", rows, { label: "h" }),
       isEdited(glass, "look_ahead_off") ? note(say("readAnew")) : null,
@@ -282,7 +282,7 @@ function softmaxStages(glass) {
         title: "choosing",
         equation: 'p_{i} = "exp"(z_{i}) / Σ_{j} "exp"(z_{j})',
         shape: times(record.target.tokens.length, vocabulary),
-        values: { vocabulary: vocabulary.toLocaleString() },
+        values: { vocabulary: whole(vocabulary) },
       },
       barsOfStep(glass, false),
     ),

@@ -91,6 +91,7 @@ function followAddress(state, signal) {
   };
   read();
   window.addEventListener("popstate", () => {
+    if (!location.hash) lastView = "translate"; // as the page was opened
     read();
     draw(state);
   }, { signal });
@@ -181,9 +182,9 @@ function glassOf(state, arriving) {
     get: state.exact ? exactly(state, stored, () => draw(state)) : stored,
     languageName: (code) => nameOfLanguage(language, code),
 
-    /** An object of the reader's choices, by name: as it was for this record (or, for `any` record, of this model and target language). */
+    /** An object of the reader's choices, by name: as it was for this record (or for `any` record) of this model and target language. */
     kept(name, first, any = false) {
-      const mark = any ? JSON.stringify([record.model, tagOf(record)]) : nameOf(record);
+      const mark = JSON.stringify([record.model, tagOf(record), any ? null : nameOf(record)]);
       if (state.kept.get(name)?.mark !== mark) state.kept.set(name, { mark, value: first });
       return state.kept.get(name).value;
     },

@@ -1,9 +1,8 @@
 // Why this token, and not that one.
 
-import { matrixOfArray } from "./analysed.js";
 import { barRow } from "./bars.js";
 import { askingForm, make } from "./elements.js";
-import { decimal } from "./numbers.js";
+import { decimal, matrixOf } from "./numbers.js";
 import { chip, phrase } from "./phrases.js";
 import { loosePiece, pieceTexts } from "./tokens.js";
 
@@ -11,7 +10,7 @@ export function contrastPart(glass, analyses) {
   const { record, say } = glass;
   const { fields, array } = analyses.found("contrast");
   const step = glass.chosen.target ?? 0;
-  const { columns, values } = matrixOfArray(array("erasure"));
+  const { columns, values } = matrixOf(array("erasure"));
   const own = values.subarray(step * columns, (step + 1) * columns);
   const limit = Math.max(...own.map(Math.abs), 0.5);
   const rows = pieceTexts(record.source.tokens).map((name, place) => barRow(name, decimal(own[place]), Math.abs(own[place]) / limit, { look: own[place] < 0 ? "against" : null }));
@@ -26,13 +25,13 @@ export function contrastPart(glass, analyses) {
 /** A translation that the reader would have expected. */
 export function contrastForm(glass, ask, analyses) {
   const { record, say } = glass;
-  const input = make("input", { type: "text", id: "glass-instead", value: record.target.text, dir: "auto" });
+  const typed = glass.kept("instead", { text: record.target.text });
   const foils = () => analyses.found("contrast")?.fields.foils.map(({ id }) => id) ?? [];
   const submit = async () => {
     const before = foils();
-    await ask({ kind: "contrast", instead: input.value });
+    await ask({ kind: "contrast", instead: typed.text });
     const step = foils().findIndex((id, at) => id !== before[at]);
     if (step >= 0) glass.choose("target", step);
   };
-  return askingForm(say("insteadLabel"), input, say("compare"), submit);
+  return askingForm(typed, "glass-instead", say("insteadLabel"), say("compare"), submit);
 }

@@ -86,13 +86,14 @@ export function select(label, options, chosen, change) {
   return make("label", { class: "select" }, make("span", {}, label), box);
 }
 
-/** A line that asks for a text: an input with an id, and a button. */
-export function askingForm(label, input, button, act) {
+/** A line that asks for a text: an input with an id, which has and changes typed.text, and a button. act(input) */
+export function askingForm(typed, id, label, button, act) {
+  const input = make("input", { type: "text", id, dir: "auto", value: typed.text, input: () => (typed.text = input.value) });
   const submit = (event) => {
     event.preventDefault();
-    act();
+    act(input);
   };
-  return make("form", { class: "asking", submit }, make("label", { for: input.id }, label), input, make("button", { type: "submit" }, button));
+  return make("form", { class: "asking", submit }, make("label", { for: id }, label), input, make("button", { type: "submit" }, button));
 }
 
 /** Calls draw() when the element comes to have a place on the page, and when its width changes. */

@@ -35,11 +35,11 @@ export function follower(glass, flow, blocks) {
     timer = setTimeout(() => reach(at + 1), PAUSE);
   };
   const sayingOf = ({ kind, about: { stack, kind: attention } }) => {
-    const row = glass.chosen[stack === "encoder" ? "source" : "target"];
+    const row = glass.chosen[stack === "encoder" ? "source" : "target"] ?? 0; // the reader may have let go of it
     const token = chip(stack === "encoder" ? pieceTexts(record.source.tokens)[row] : readTexts(record)[row], stack === "encoder" ? "answering" : "asking");
-    const written = chip(pieceTexts(record.target.tokens)[glass.chosen.target], "written");
+    const written = chip(pieceTexts(record.target.tokens)[glass.chosen.target ?? 0], "written");
     const name = { attention: `flow_attention_${attention}`, output: `flow_output_${stack}` }[kind] ?? `flow_${kind}`;
-    return phrase(say, name, { token, written });
+    return phrase(say, name, { token, written, activation: record.model.config.activation });
   };
   const begin = () => {
     if (timer) {

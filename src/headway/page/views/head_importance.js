@@ -1,10 +1,10 @@
 // Shows how much the model needs each head, over many sentences, beside the habits of heads in their view.
 
-import { analysesOf, matrixOfArray } from "./analysed.js";
+import { analysesOf } from "./analysed.js";
 import { largest } from "./colours.js";
 import { make } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
-import { decimal } from "./numbers.js";
+import { decimal, matrixOf } from "./numbers.js";
 
 const MEASURES = ["ablation", "gradient"];
 
@@ -40,7 +40,7 @@ export function headImportance(glass) {
 function pictures(glass, { fields, array }, kind) {
   const { say } = glass;
   const maps = MEASURES.map((measure) => {
-    const matrix = matrixOfArray(array(`${measure}.${kind}`));
+    const matrix = matrixOf(array(`${measure}.${kind}`));
     const names = (count, name) => Array.from({ length: count }, (_, at) => say(name, { number: at + 1 }));
     const picture = matrixPicture(glass, matrix, {
       label: say(`importance_${measure}`),

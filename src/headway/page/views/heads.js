@@ -8,7 +8,7 @@ import { amount, measuredHeads, measureName, sentenceAbout, SHARES, shortLabel }
 import { headImportance } from "./head_importance.js";
 import { tokenLights } from "./lighting.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
-import { decimal, matrixOf, percent } from "./numbers.js";
+import { decimal, matrixOf, percent, whole } from "./numbers.js";
 import { entropy } from "./sampling.js";
 import { sideBySide } from "./side_by_side.js";
 import { threadPicture } from "./threads.js";
@@ -190,7 +190,7 @@ function measureBars(kind, measures, keys, say) {
 
 /** The same head in other models of the run, and what they made of the translation, this model among them. */
 function history({ record, get, say }, name, head, title) {
-  const stepOf = (step) => say("trainingStep", { step: step.toLocaleString() });
+  const stepOf = (step) => say("trainingStep", { step: whole(step) });
   const others = record.history.map((moment, number) => ({
     title: Number.isFinite(moment.step) ? stepOf(moment.step) : moment.name,
     score: moment.score,

@@ -111,7 +111,7 @@ function linesOfWord(seen, words, now) {
   return shares.flatMap((share, at) => {
     if (share < least) return [];
     const [from, to] = now.side === "target" ? [at, now.number] : [now.number, at];
-    return { from: words.source[from], to: words.target[to], share, look: seen.source[from].control ? "rests" : "" };
+    return { from: words.source[from], to: words.target[to], share, look: from === seen.source.length - 1 ? "rests" : "" };
   });
 }
 
@@ -159,7 +159,7 @@ function ofSource({ say }, { source, target, share }, number) {
   const word = chip(source[number].text);
   if (!share) return [make("p", { class: "saying" }, phrase(say, "ofTheSource", { word }))];
   const shares = target.map((one, at) => [one.text, share(at, number)]).toSorted((one, other) => other[1] - one[1]);
-  const about = source[number].control ? make("p", { class: "quiet others" }, say("whyItRests")) : null;
+  const about = number === source.length - 1 ? make("p", { class: "quiet others" }, say("whyItRests")) : null;
   return [make("p", { class: "saying" }, phrase(say, "lookedAtBy", { word, words: withShares(shares.slice(0, NAMED)) })), about].filter((line) => line);
 }
 

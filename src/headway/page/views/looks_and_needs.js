@@ -1,11 +1,10 @@
 // Compares a token's attention, its contributions and its needs side by side, and explains when they differ.
 
-import { matrixOfArray } from "./analysed.js";
 import { meanAttention } from "./attention_of_head.js";
 import { largest } from "./colours.js";
 import { make } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
-import { percent } from "./numbers.js";
+import { matrixOf, percent } from "./numbers.js";
 import { chip, listed, phrase } from "./phrases.js";
 import { pieceTexts } from "./tokens.js";
 
@@ -37,10 +36,10 @@ export function mapsPart(glass, analyses) {
 function columnsOf(glass, analyses) {
   const mean = meanAttention(glass, "cross");
   const contributions = analyses.found("contributions");
-  const effect = matrixOfArray(analyses.found("erasure").array("effect"));
+  const effect = matrixOf(analyses.found("erasure").array("effect"));
   return [
     mean && { name: "looks", matrix: mean },
-    contributions ? { name: "comes", matrix: matrixOfArray(contributions.array("source")) } : null,
+    contributions ? { name: "comes", matrix: matrixOf(contributions.array("source")) } : null,
     { name: "loses", matrix: { ...effect, values: effect.values.map((nats) => 1 - Math.exp(-nats)), step: undefined } },
   ].filter((column) => column);
 }

@@ -4,6 +4,7 @@
 import { blockContents } from "./blocks.js";
 import { choice, make, makeSvg, select, whenDrawn } from "./elements.js";
 import { follower } from "./follow.js";
+import { whole } from "./numbers.js";
 import { allParameters, parametersOf } from "./parameters.js";
 import { rowsOf } from "./stages.js";
 import { termed } from "./terms.js";
@@ -58,7 +59,7 @@ export function machineView(glass) {
   if (!blocks.some(({ name }) => name === state.block)) state.block = null; // an address may name any
   const flow = make("div", { class: "flow" }, wires, stacks);
   const follow = follower(glass, flow, blocks);
-  follow.told.append(...termed(say, say("lead_machine", { parameters: allParameters(record.model.config).toLocaleString() })));
+  follow.told.append(...termed(say, say("lead_machine", { parameters: whole(allParameters(record.model.config)) })));
   const machine = make("div", { class: "machine" }, make("div", { class: "flow-box" }, make("div", { class: "scroll" }, flow)));
   new ResizeObserver(() => {
     place();
@@ -92,7 +93,7 @@ function panelOf(glass, block, blocks, turn) {
     make(
       "header",
       {},
-      make("h4", {}, block.title, make("span", { class: "quiet" }, ` ${say(block.about.stack)} · ${block.sizes}${parameters ? ` · ${say("parametersCount", { count: parameters.toLocaleString() })}` : ""}`)),
+      make("h4", {}, block.title, make("span", { class: "quiet" }, ` ${say(block.about.stack)} · ${block.sizes}${parameters ? ` · ${say("parametersCount", { count: whole(parameters) })}` : ""}`)),
       make("span", { class: "tools" }, button("blockBefore", blocks[at - 1], "←"), button("blockAfter", blocks[at + 1], "→"), button("closeBlock", block, "✕")),
     ),
     ...blockContents[block.kind](glass, block.about),
@@ -145,7 +146,7 @@ function inputTiles(glass, stack, add) {
   tokenTile(glass, first, tokens, stack === "encoder" ? "source" : "target");
   return [
     first,
-    add(stack, "embedding", say("embeddingBlock"), `${vocabulary.toLocaleString()} × ${config.d_model}, × ${root}`, {}),
+    add(stack, "embedding", say("embeddingBlock"), `${whole(vocabulary)} × ${config.d_model}, × ${root}`, {}),
     add(stack, "positions", say("positionsBlock"), say(config.positions === "learned" ? "learned" : "sinusoidal"), {}),
   ];
 }
@@ -182,7 +183,7 @@ function layerTiles(glass, stack, add) {
     return add(stack, "attention", title, say("headSizes", { heads, width: config.d_model / heads }), { sublayer: `${name}_attention`, kind, place: name, shown }, `${kind} wide`);
   };
   const kinds = { self: () => attention("self", stack, say(stack === "encoder" ? "selfBlock" : "maskedBlock")), cross: () => attention("cross", "cross", say("crossBlock")) };
-  kinds.feed_forward = () => add(stack, "feedForward", say("feedForwardBlock"), `${config.d_model} → ${d_ff.toLocaleString()} → ${config.d_model}`, { sublayer: "feed_forward", place: "feed_forward" }, "feedForward wide");
+  kinds.feed_forward = () => add(stack, "feedForward", say("feedForwardBlock"), `${config.d_model} → ${whole(d_ff)} → ${config.d_model}`, { sublayer: "feed_forward", place: "feed_forward" }, "feedForward wide");
   const names = stack === "decoder" && record.attention.cross ? ["self", "cross", "feed_forward"] : ["self", "feed_forward"];
   return names.flatMap((name) => {
     const slim = (kind, title) => add(stack, kind, title, `${config.d_model}`, { sublayer: `${name}_residual`, place: `${name} ${kind}` }, "slim");
@@ -199,7 +200,7 @@ function outputTiles(glass, stack, add) {
   if (stack === "encoder") return [add(stack, "output", say("memoryBlock"), `${record.source.tokens.length} × ${config.d_model}`, {}, "memory")];
   return [
     config.norm === "pre" ? add(stack, "output", say("normBlock"), `${config.d_model}`, {}, "slim") : null,
-    add(stack, "linear", say("linearBlock"), `${config.d_model} → ${config.target_vocab_size.toLocaleString()}`, {}),
+    add(stack, "linear", say("linearBlock"), `${config.d_model} → ${whole(config.target_vocab_size)}`, {}),
     add(stack, "softmax", say(record.target.given ? "softmaxGivenBlock" : "softmaxBlock"), say("tokensCount", { count: record.target.tokens.length }), {}, "softmax wide"),
   ];
 }

@@ -11,8 +11,7 @@ import { brief } from "./tokens.js";
  * matrix: {rows, columns, values}. Options: label (of the picture, for those who don't see it), rowNames, columnNames,
  * side ("source" or "target": rows are tokens of it, and the one that is chosen is framed), scale ("share", "sign", the number of a head), limit
  * and low (the numbers of the last and, of shares, the first colour), square (cells are), cell (largest width of one, in
- * pixels), room (names to leave room for, where not all are shown yet), plain (without a legend), told(row, column) -> what
- * stands before the number, move(row, column) is told where the reader is.
+ * pixels), told(row, column) -> what stands before the number, move(row) is told where the reader is.
  */
 export function matrixPicture(glass, matrix, options) {
   const { label, side = null, scale = "sign" } = options;
@@ -35,7 +34,7 @@ export function matrixPicture(glass, matrix, options) {
     readout,
     figure: make("figure", { class: "matrix" }, canvas, readout),
     image: painted(matrix, scale, limit, low),
-    legend: options.plain ? [] : colourLegend(scale, low, limit),
+    legend: colourLegend(scale, low, limit),
     at: null,
     place: null,
   };
@@ -54,9 +53,9 @@ const heightOfRow = (rows) => Math.max(4, Math.min(20, 480 / rows));
 
 /** The place of the cells: {left, top, width, height}, the sizes of one cell. */
 function placeOf({ matrix: { rows, columns }, options, figure }) {
-  const { rowNames, columnNames, room, square, cell } = options;
-  const left = rowNames ? Math.min(labelSpace(room ?? rowNames), figure.clientWidth / 4) : 0;
-  const above = square && columnNames ? labelSpace(room ?? columnNames) : 0;
+  const { rowNames, columnNames, square, cell } = options;
+  const left = rowNames ? Math.min(labelSpace(rowNames), figure.clientWidth / 4) : 0;
+  const above = square && columnNames ? labelSpace(columnNames) : 0;
   const width = square ? Math.min(cell, (figure.clientWidth - left) / columns) : (figure.clientWidth - left) / columns;
   const height = square ? width : heightOfRow(rows);
   return { left, top: Math.max(above, rowNames ? Math.ceil((LEAST_LABEL + 2 - height) / 2) : 0), width, height };
@@ -90,7 +89,7 @@ function show(picture, at) {
   const { matrix, options, readout, legend } = picture;
   picture.at = at;
   draw(picture);
-  options.move?.(at?.row ?? null, at?.column ?? null);
+  options.move?.(at?.row ?? null);
   if (!at) {
     readout.replaceChildren(...legend);
     return;

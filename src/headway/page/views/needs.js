@@ -1,6 +1,6 @@
 // The sixth view: what the translation needs, where it comes from, and in which layer it is decided.
 
-import { analysesOf, matrixOfArray, QUICK } from "./analysed.js";
+import { analysesOf, QUICK } from "./analysed.js";
 import { barRow } from "./bars.js";
 import { contrastForm, contrastPart } from "./contrast.js";
 import { curvesPart } from "./curves.js";
@@ -8,7 +8,7 @@ import { make } from "./elements.js";
 import { decoderLensPart, logitLensPart } from "./lenses.js";
 import { mapsPart, needsPart } from "./looks_and_needs.js";
 import { matrixPicture } from "./matrix.js";
-import { decimal, percent } from "./numbers.js";
+import { decimal, matrixOf, percent } from "./numbers.js";
 import { patchingForm, patchingPart } from "./patching.js";
 import { brief, pieceTexts } from "./tokens.js";
 
@@ -79,7 +79,7 @@ function otherPart(name) {
     const { fields, parts, array } = analyses.found(name);
     const [rowNames, columnNames] = [glass.record.target, glass.record.source].map(({ tokens }) => pieceTexts(tokens));
     const maps = parts.map((part) => [part, array(part)]).filter(([, { shape }]) => `${shape}` === `${[rowNames.length, columnNames.length]}`);
-    const pictures = maps.map(([part, one]) => make("div", {}, make("h4", {}, part), matrixPicture(glass, matrixOfArray(one), { label: part, rowNames, columnNames, side: "target", square: true, told: (row, column) => `${row} ← ${column}` })));
+    const pictures = maps.map(([part, one]) => make("div", {}, make("h4", {}, part), matrixPicture(glass, matrixOf(one), { label: part, rowNames, columnNames, side: "target", square: true, told: (row, column) => `${row} ← ${column}` })));
     return [make("div", { class: "maps" }, pictures), make("pre", { class: "wide" }, JSON.stringify(fields, null, 1))];
   };
 }

@@ -1,7 +1,7 @@
 // The next token by sampling: sliders for temperature, top-k and top-p, and draws that are counted.
 
 import { make } from "./elements.js";
-import { decimal, openNumbers, percent } from "./numbers.js";
+import { decimal, openNumbers, percent, whole } from "./numbers.js";
 import { drawn, entropy, ranked, sampled } from "./sampling.js";
 import { brief, loosePiece } from "./tokens.js";
 import { sourceAsItWas } from "./trying.js";
@@ -129,10 +129,10 @@ function rows({ say }, { top, names, others, tokens }, probabilities, { counts, 
     count: counts.get(places[at]) ?? 0,
   }));
   const own = new Set(places);
-  const rest = (part, whole) => Math.max(0, known.reduce((left, one) => left - one[part], whole));
+  const rest = (part, all) => Math.max(0, known.reduce((left, one) => left - one[part], all));
   const before = rest("before", 1);
   const after = probabilities?.reduce((sum, share, place) => (own.has(place) ? sum : sum + share), 0) ?? before;
-  const last = { name: say("otherTokens", { count: others.toLocaleString() }), before, after, count: rest("count", total) };
+  const last = { name: say("otherTokens", { count: whole(others) }), before, after, count: rest("count", total) };
   return [...known, ...(others > 0 ? [last] : [])].map((one) => {
     const cut = probabilities && one.after === 0;
     const bar = make("td", { class: "track" }, make("span", { class: "bar" }));
@@ -153,7 +153,7 @@ function rows({ say }, { top, names, others, tokens }, probabilities, { counts, 
 function about({ say }, tokens, probabilities) {
   const [bits, before] = [probabilities, sampled(tokens, NEUTRAL)].map((one) => decimal(entropy(one)));
   const kept = probabilities.reduce((count, share) => (share > 0 ? count + 1 : count), 0);
-  return say("samplingKept", { kept: kept.toLocaleString(), count: probabilities.length.toLocaleString(), bits, before });
+  return say("samplingKept", { kept: whole(kept), count: whole(probabilities.length), bits, before });
 }
 
 /** The value of `headway translate --sample`. */

@@ -121,6 +121,9 @@ export function decimal(value, digits = 2) {
   return value.toFixed(digits).replace(/^-(?=[0.]*$)/u, "").replace("-", "−");
 }
 
+/** A whole number to be read, as both languages of the page write it, whatever the browser's own. */
+export const whole = (number) => number.toLocaleString("en");
+
 /** The probability of a logarithm; null where there is none. */
 export function probability(logarithm) {
   return logarithm === null || logarithm === undefined ? null : Math.exp(logarithm);

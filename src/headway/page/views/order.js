@@ -92,12 +92,7 @@ function orderTable(say, { sentences, with_positions, without_positions }) {
       "table",
       { class: "order" },
       make("thead", {}, make("tr", {}, make("td", {}), sentences.map((text) => make("th", { scope: "col" }, make("bdi", {}, visible(text)))))),
-      make(
-        "tbody",
-        {},
-        row(say("withPositions"), with_positions),
-        row(say("withoutPositions"), without_positions),
-      ),
+      make("tbody", {}, row(say("withPositions"), with_positions), row(say("withoutPositions"), without_positions)),
     ),
   );
 }

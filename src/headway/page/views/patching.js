@@ -1,10 +1,9 @@
 // Activation patching: one state inside the model is replaced by that of another sentence.
 
-import { matrixOfArray } from "./analysed.js";
 import { askingForm, make } from "./elements.js";
 import { layerName } from "./lenses.js";
 import { matrixPicture } from "./matrix.js";
-import { percent } from "./numbers.js";
+import { matrixOf, percent } from "./numbers.js";
 import { chip, phrase } from "./phrases.js";
 import { loosePiece, pieceTexts, readTexts, visible } from "./tokens.js";
 
@@ -12,17 +11,17 @@ const NEAR = 8;
 
 /** A sentence of as many tokens: one that is near to the shown one, or of the reader's own. Of those that are near, the first
  * is taken that the model translates otherwise; none after one that fails for another reason than the sentence. */
-export function patchingForm({ record, say }, ask, analyses, status) {
+export function patchingForm({ record, say, kept }, ask, analyses, status) {
   const near = nearSentences(record.source.original ?? record.source.text);
-  const input = make("input", { type: "text", id: "glass-other", value: near[0] ?? "", required: true, dir: "auto" });
-  const submit = async () => {
-    const others = input.value === near[0] ? near : [input.value];
+  const typed = kept("other", { text: near[0] ?? "" });
+  const submit = async (input) => {
+    const others = typed.text === near[0] ? near : [typed.text];
     for (const other of others) {
-      input.value = other;
+      typed.text = input.value = other;
       if ((await ask({ kind: "patching", other })) || !status.textContent.includes("patching:")) break;
     }
   };
-  return askingForm(say("otherLabel"), input, say("compute"), submit);
+  return askingForm(typed, "glass-other", say("otherLabel"), say("compute"), submit);
 }
 
 /** The sentence with a number changed in its last digit, then with two words in each other's place, the longest first. */
@@ -43,7 +42,7 @@ export function patchingPart(glass, analyses) {
   const { fields, array } = analyses.found("patching");
   const values = { word: chip(loosePiece(fields.word.piece)), other: chip(loosePiece(fields.other_word.piece)), sentence: chip(visible(fields.other)), flips: percent(fields.flips_above) };
   const map = (stack, columnNames) => {
-    const matrix = matrixOfArray(array(stack));
+    const matrix = matrixOf(array(stack));
     const title = say(stack);
     const rowNames = Array.from({ length: matrix.rows }, (_, layer) => layerName(say, layer));
     const picture = matrixPicture(glass, matrix, { label: title, rowNames, columnNames: columnNames.slice(0, matrix.columns), scale: "sign", limit: 1, square: true, cell: 34, told: (row, column) => `${row}, ${column}` });

@@ -15,7 +15,7 @@ export function phrase(say, name, values) {
     .flatMap((part) => (/^\{\w+\}$/u.test(part) ? (values[part.slice(1, -1)] ?? part) : part));
 }
 
-/** Elements or texts one after the other, with `between` them. */
-export function listed(parts, between = ", ") {
-  return parts.flatMap((part, at) => (at ? [between, part] : [part]).flat());
+/** Elements or texts, or lists of them, one after the other with commas between. */
+export function listed(parts) {
+  return parts.flatMap((part, at) => (at ? [", ", part] : [part]).flat());
 }

@@ -80,13 +80,13 @@ function framed({ width, height, shapes }, above, below) {
   return { ...whole, shift: [MARGIN, top], shapes, around: [...write(lines, MARGIN, WEIGHTS[0]), ...write(legend, top + height + MARGIN / 2, WEIGHTS[1])] };
 }
 
-/** A text in lines of at most that width. */
+/** A text in lines of at most that width, broken where words end; Chinese and Japanese anywhere. */
 function broken(text, width, weight) {
   const context = document.createElement("canvas").getContext("2d");
   context.font = `${weight} ${SIZE}px ${FONT}`;
-  return text.split(" ").reduce((lines, word) => {
-    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
-    return lines.length && context.measureText(longer).width <= width ? lines.with(-1, longer) : [...lines, word];
+  return text.split(/(?<=[ \p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}])/u).reduce((lines, word) => {
+    const longer = `${lines.at(-1) ?? ""}${word}`;
+    return lines.length && context.measureText(longer.trimEnd()).width <= width ? lines.with(-1, longer) : [...lines, word];
   }, []);
 }
 

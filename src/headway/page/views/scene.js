@@ -60,6 +60,7 @@ export function attentionScene(glass, attention, label) {
     },
     load: (other) => {
       scene.attention = other;
+      canvas.dataset.rows = other.side ?? "";
       refresh();
       const { part, row, column } = scene.at ?? {};
       const room = scene.layout?.parts[part];

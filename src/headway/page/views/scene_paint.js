@@ -39,7 +39,7 @@ export function paintScene(canvas, style, state) {
     context.globalAlpha = bright && !bright.includes(part) ? FAINT : 1;
     context.imageSmoothingEnabled = place.width < 1 || place.height < 1;
     context.drawImage(images[part], place.left, place.top, place.width * place.columns, place.height * place.rows);
-    if (part === "scores" || part === "weights") hatch(context, style, hiddenIn(attention, part, state.scores), place);
+    if (part === "scores" || part === "weights") hatch(context, style, part === "weights" ? attention.masked : state.scores, place);
     if (layout.small) writeNumbers(context, style, matrices[part], place, limits[part] ?? 1, part === "weights" ? share : short);
     context.strokeStyle = style.getPropertyValue("--glass-line");
     context.lineWidth = 1;
@@ -57,11 +57,6 @@ export function paintScene(canvas, style, state) {
 function matricesOf({ attention, scores }) {
   const { queries, keys, weights, values, output } = attention;
   return { queries, keys: transposed(keys), scores, weights, values, output };
-}
-
-/** The cells that a mask hides: of the scores as shown, of the weights where the masked scores are hidden. */
-function hiddenIn({ masked }, part, scores) {
-  return part === "weights" ? masked : scores;
 }
 
 function transposed({ rows, columns, values }) {

@@ -47,17 +47,12 @@ export function sideBySide(glass, state, pictureOf) {
     "section",
     { class: "card beside" },
     make("h3", {}, say("besideTitle")),
-    make("div", { class: "controls" }, heads, glass.inspect ? sentenceForm(say, chosen, ask) : make("p", { class: "quiet" }, say("besideAlone"))),
+    make("div", { class: "controls" }, heads, glass.inspect ? askingForm(chosen, "glass-beside", say("besideSentence"), say("compare"), ask) : make("p", { class: "quiet" }, say("besideAlone"))),
     status,
     compared,
   );
   if (glass.inspect && chosen.waiting) ask();
   return { element, show };
-}
-
-function sentenceForm(say, chosen, ask) {
-  const input = make("input", { type: "text", id: "glass-beside", dir: "auto", value: chosen.text, input: () => (chosen.text = input.value) });
-  return askingForm(say("besideSentence"), input, say("compare"), ask);
 }
 
 /** One side; whole: with the sentence's picture of Translate above the head. */

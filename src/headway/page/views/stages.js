@@ -12,14 +12,7 @@ export function stage(say, name, { title = name, equation, shape, values }, ...b
     "section",
     { class: "stage" },
     make("h5", {}, say(`${title}Title`)),
-    equation || shape
-      ? make(
-          "p",
-          { class: "equation" },
-          equation ? formula(equation) : null,
-          shape ? make("span", { class: "shape" }, shape) : null,
-        )
-      : null,
+    equation || shape ? make("p", { class: "equation" }, equation ? formula(equation) : null, shape ? make("span", { class: "shape" }, shape) : null) : null,
     make("p", {}, termed(say, say(`${name}Text`, values))),
     body,
   );
@@ -31,11 +24,11 @@ export const times = (...sizes) => sizes.join(" × ");
 export const note = (text) => make("p", { class: "quiet" }, text);
 
 /** The picture of an array of the record by its name, or a line where it has none. rows: from rowsOf; options: also
- * `number` of the head, or `joined`: all heads side by side. */
+ * `joined`: all heads side by side. */
 export function arrayPicture(glass, name, rows, options = {}) {
   const array = glass.get(name);
   if (!array) return note(glass.say("noNumbers"));
-  const matrix = options.joined ? sideBySide(array) : matrixOf(array, options.number);
+  const matrix = options.joined ? sideBySide(array) : matrixOf(array);
   return picture(glass, matrix, { label: glass.say("numbersOf"), ...rows, ...options });
 }
 

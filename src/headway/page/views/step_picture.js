@@ -46,9 +46,7 @@ export function stepPicture(glass, now) {
   return { element: make("div", { class: "looking step-looking" }, rows, make("div", { class: "told" }, sentence)), draw };
 }
 
-function token(text) {
-  return make("bdi", { class: "token" }, brief(text, 24));
-}
+const token = (text) => make("bdi", { class: "token" }, brief(text, 24));
 
 /** Text about the step's attention on either side. */
 function told({ say }, text, source, cross, self) {

@@ -54,13 +54,8 @@ function player(glass, now) {
   const last = record.steps.length - 1;
   const pieces = pieceTexts(record.target.tokens);
   const kept = glass.kept("steps", { speed: 1 }, true);
-  const { play, slider, button, haltAt, again } = playerOf(say, {
-    last,
-    now,
-    go: (step) => glass.choose("target", Math.max(0, Math.min(last, step))),
-    pause: () => PAUSE / kept.speed,
-    slide: "stepSlider",
-  });
+  const go = (step) => glass.choose("target", Math.max(0, Math.min(last, step)));
+  const { play, slider, button, haltAt, again } = playerOf(say, { last, now, go, pause: () => PAUSE / kept.speed });
   const speeds = SPEEDS.map((speed) => [`${speed}`, `${speed}×`]);
   const speed = select(say("speed"), speeds, `${kept.speed}`, (value) => {
     kept.speed = Number(value);

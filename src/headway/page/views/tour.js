@@ -59,14 +59,14 @@ function stopParts(glass, tour, stop) {
   let right = null;
   const reveal = make("div", { class: "reveal" });
   if (stop.options) {
-    const [texts, at] = stop.options(glass);
-    right = at;
-    reveal.append(...texts.map((text, number) => make("button", { type: "button", click: () => show(number) }, make("bdi", {}, brief(text, 24)))));
+    const texts = stop.options(glass);
+    [right] = texts;
+    reveal.append(...texts.toSorted().map((text) => make("button", { type: "button", click: () => show(text) }, make("bdi", {}, brief(text, 24)))));
   } else reveal.append(make("button", { type: "button", class: "primary", click: () => show() }, say("tourReveal")));
   const verdict = (chosen) => (chosen === null ? [] : [make("b", {}, say(chosen === right ? "tourRight" : "tourWrong")), " "]);
   if (tour.open) show();
   return [
-    make("p", {}, termed(say, say(`tour_${stop.name}_text`, known))),
+    make("p", {}, termed(say, say(known.text ?? `tour_${stop.name}_text`, known))),
     make("p", { class: "predict" }, make("b", {}, `${say("tourPredict")} `), say(`tour_${stop.name}_question`, known)),
     reveal,
     answer,

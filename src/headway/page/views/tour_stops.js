@@ -21,9 +21,9 @@ function open(glass, block, stage = null, kind = null, { layer, head } = { layer
 }
 
 /** Each: name (of its texts), view, of (a selector of what it speaks of, where that isn't the open block's first part),
- * enter(glass), answer(glass) -> the values of its texts, and `answer` where another text than the usual one is the answer;
- * find(glass, status): async, gives what `answer` needs besides; options(glass) -> [texts, the right one's number] where
- * there are some to choose from. */
+ * enter(glass), answer(glass) -> the values of its texts, and `text` and `answer` where they are other texts than the usual;
+ * find(glass, status): async, gives what `answer` needs besides; options(glass) -> the texts to choose
+ * from, the right one first, where there are some. */
 export const STOPS = [
   {
     name: "tokens",
@@ -100,7 +100,8 @@ export const STOPS = [
     enter: (glass) => open(glass, "encoder feed_forward"),
     answer: ({ record, get }) => {
       const hidden = get("encoder.layers.0.feed_forward.hidden");
-      return { d_ff: record.model.config.d_ff, zeros: hidden ? shareOfZeros(hidden) : "–" };
+      const { d_model, d_ff, activation } = record.model.config;
+      return { d_model, d_ff, activation, zeros: hidden ? shareOfZeros(hidden) : "–", text: activation === "relu" ? undefined : "wideningOtherText" };
     },
   },
   {
@@ -110,9 +111,7 @@ export const STOPS = [
     enter: (glass) => (glass.chosen.target = Math.min(1, glass.record.steps.length - 1)),
     options: ({ record }) => {
       const { top } = record.steps[Math.min(1, record.steps.length - 1)];
-      const names = top.slice(0, 3).map(({ piece }) => loosePiece(piece));
-      const sorted = names.toSorted();
-      return [sorted, sorted.indexOf(names[0])];
+      return [...new Set(top.map(({ piece }) => loosePiece(piece)))].slice(0, 3);
     },
     answer: ({ record }) => {
       const { top } = record.steps[Math.min(1, record.steps.length - 1)];
@@ -137,5 +136,6 @@ function scaled(glass) {
     const most = Math.max(...own);
     return percent(1 / own.reduce((sum, value) => sum + Math.exp(value - most), 0));
   };
-  return { product: short(products.values[at]), score: short(divided.values[at]), width, share: sharpest(divided), sharp: sharpest(products) };
+  const answer = isEdited(glass, "scaling_off") ? "unscaledText" : undefined;
+  return { product: short(products.values[at]), score: short(divided.values[at]), width, share: sharpest(divided), sharp: sharpest(products), answer };
 }

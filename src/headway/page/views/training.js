@@ -5,7 +5,7 @@ import { headColour } from "./colours.js";
 import { columnsFor, make } from "./elements.js";
 import { amount, measureName, sentenceAbout, shortLabel } from "./head_labels.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
-import { decimal, matrixOf, openNumbers, percent, probability } from "./numbers.js";
+import { decimal, matrixOf, openNumbers, percent, probability, whole } from "./numbers.js";
 import { playerOf } from "./player.js";
 import { attentionLabels, brief, visible } from "./tokens.js";
 import { headsOf, mostMoved, relabelled } from "./training_changes.js";
@@ -101,7 +101,7 @@ function player({ say }, state, times, changes, show) {
   const { play, slider, button, haltAt } = playerOf(say, { last, now: () => state.at, go, pause: () => PAUSE, slide: "trainingSlider", told });
   const where = make("output", { "aria-live": "off" });
   const tell = () => {
-    const text = say("trainingMoment", { step: times[state.at].record.step.toLocaleString(), number: state.at + 1, count: last + 1 });
+    const text = say("trainingMoment", { step: whole(times[state.at].record.step), number: state.at + 1, count: last + 1 });
     slider.value = state.at;
     slider.setAttribute("aria-valuetext", text);
     where.textContent = text;
@@ -132,7 +132,7 @@ function changesOf({ say }, before, now, changed) {
     const spread = heads.filter(({ label }) => label.name === "spread").length;
     return [make("p", {}, say(now.record.step === 0 ? "trainingStart" : "trainingFirst", { spread, count: heads.length }))];
   }
-  const steps = { before: before.record.step.toLocaleString(), now: now.record.step.toLocaleString() };
+  const steps = { before: whole(before.record.step), now: whole(now.record.step) };
   const nameOf = ({ kind, layer, head }) => say("trainingHead", { kind: say(`kind_${kind}`), layer: layer + 1, head: head + 1 });
   if (!changed.length) {
     const most = mostMoved(before, now);

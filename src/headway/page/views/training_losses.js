@@ -1,7 +1,7 @@
 // The curves of training and validation loss over the moments of a training, with a marker.
 
 import { make, makeSvg } from "./elements.js";
-import { decimal } from "./numbers.js";
+import { decimal, whole } from "./numbers.js";
 
 const [WIDTH, HEIGHT, LEFT, BELOW, ABOVE] = [384, 180, 36, 34, 8];
 const NAMES = ["training_loss", "validation_loss"];
@@ -20,7 +20,7 @@ export function lossPicture({ say }, moments) {
     "svg",
     { class: "curves", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": say("trainingCurves", { last: decimal(moments.at(-1).validation_loss, 3), first: decimal(moments[0].validation_loss, 3) }) },
     [0, most / 2, most].map((value) => [makeSvg("line", { x1: LEFT, x2: WIDTH, y1: y(value), y2: y(value) }), text(LEFT - 6, y(value) + 4, "end", decimal(value, 1))]).flat(),
-    moments.map(({ step }, at) => ((moments.length - 1 - at) % apart ? null : text(x(at), HEIGHT - BELOW + 16, "middle", step.toLocaleString()))),
+    moments.map(({ step }, at) => ((moments.length - 1 - at) % apart ? null : text(x(at), HEIGHT - BELOW + 16, "middle", whole(step)))),
     text((LEFT + WIDTH) / 2, HEIGHT - 3, "middle", say("trainingSteps")),
     curves,
     marker,

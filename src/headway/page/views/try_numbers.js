@@ -42,15 +42,22 @@ export function tryNumbersView(glass) {
     show(sceneOf(queriesKeysValues(state, matrices), state, names));
     result.replaceChildren(...(real ? [] : workedSteps(say, state, matrices)));
   };
+  const boxes = {};
   const begin = () => {
-    inputs.replaceChildren(...(state.mode === "head" ? headChoosers(glass, state, work) : inputBoxes(state, work)));
+    boxes.lookAhead.checked = state.lookAhead;
+    inputs.replaceChildren(...(state.mode === "head" ? headChoosers(glass, state, work, beginAgain) : inputBoxes(state, work)));
     work();
   };
+  const beginAgain = () => {
+    begin();
+    inputs.querySelector("select").focus();
+  };
+  const bar = settings(glass, state, boxes, work, begin);
   begin();
   return make(
     "div",
     { class: "view" },
-    settings(glass, state, work, begin),
+    bar,
     inputs,
     problem,
     picture,
@@ -82,9 +89,8 @@ function readHead(glass, { head: { kind, layer, head } }) {
   return { matrices: [found.queries, found.keys, found.values].map(rows), names: { rowNames, columnNames, scale, side }, wrong: null };
 }
 
-/** Choosers of a head: its kind, layer and number. */
-function headChoosers(glass, state, work) {
-  const { record, say } = glass;
+/** Choosers of a head: its kind, layer and number; begin() is called where there are others to choose from. */
+function headChoosers({ record, say }, state, work, begin) {
   const about = record.attention[state.head.kind];
   const numbers = (count) => Array.from({ length: count }, (_, at) => [`${at}`, `${at + 1}`]);
   const kinds = Object.keys(record.attention).map((kind) => [kind, say(`kind_${kind}`)]);
@@ -96,14 +102,13 @@ function headChoosers(glass, state, work) {
   const kind = select(say("kindOfAttention"), kinds, state.head.kind, (value) => {
     Object.assign(state.head, { kind: value, layer: 0, head: 0 });
     state.lookAhead = value === "decoder";
-    glass.open("numbers");
+    begin();
   });
   return [kind, chooser("layer", say("layerOf", { count: about.layers }), numbers(about.layers)), chooser("head", say("headOf", { heads: about.heads }), numbers(about.heads))];
 }
 
-/** Choosers of the computation; work() is called where the numbers stay, begin() where others are asked for. */
-function settings({ say, record }, state, work, begin) {
-  const boxes = {};
+/** Choosers of the computation, of which `boxes` gets those to tick; work() is called where the numbers stay, begin() where others are asked for. */
+function settings({ say, record }, state, boxes, work, begin) {
   const toggle = (name) => {
     const box = (boxes[name] = make("input", {
       type: "checkbox",
@@ -120,12 +125,10 @@ function settings({ say, record }, state, work, begin) {
   const start = (mode) => {
     state.mode = mode;
     if (mode === "head") state.lookAhead = state.head.kind === "decoder";
-    boxes.lookAhead.checked = state.lookAhead;
     begin();
   };
   const reset = () => {
     state.texts = { ...EXAMPLE };
-
     begin();
   };
   return make(

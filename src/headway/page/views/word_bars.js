@@ -1,16 +1,13 @@
 // Translations word by word, each word above bars of its probability.
 
+import { wordConfidence } from "./confidence.js";
 import { make } from "./elements.js";
-import { percent, probability } from "./numbers.js";
+import { percent } from "./numbers.js";
 import { visible, wordsOf } from "./tokens.js";
 
 /** The words of a record's translation: {text, probability}, without <eos>. */
-export function targetWords({ target, steps }) {
-  const words = wordsOf(target).slice(0, -1);
-  return words.map(({ text, places }) => ({
-    text,
-    probability: probability(places.reduce((sum, place) => sum + steps[place].log_probability, 0)),
-  }));
+export function targetWords(record) {
+  return wordsOf(record.target).slice(0, -1).map((word) => ({ text: word.text, probability: wordConfidence(record, word) }));
 }
 
 /** words: {text, probability}. Options: kind of the bars ("before" or "after"); now: of each word the probability after a

@@ -292,7 +292,7 @@ export const english = {
   flow_addNorm: "The result is added to the row of {token}, and the row is normalised.",
   flow_add: "The result is added to the row of {token}.",
   flow_norm: "The row of {token} is normalised.",
-  flow_feedForward: "Feed-forward: the row of {token} alone becomes wider, negative numbers become 0, and it becomes narrow again.",
+  flow_feedForward: "Feed-forward: the row of {token} alone becomes wider, goes through {activation}, and becomes narrow again.",
   flow_linear: "Logits: the row is compared with every token of the vocabulary.",
   flow_softmax: "Softmax turns the logits into probabilities, and {written} is written.",
   ranked: "The token here is {token}: number {rank} of the list, with a probability of {share}.",

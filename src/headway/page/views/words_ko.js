@@ -292,7 +292,7 @@ export const korean = {
   flow_addNorm: "결과를 {token} 토큰의 행에 더하고 정규화합니다.",
   flow_add: "결과를 {token} 토큰의 행에 더합니다.",
   flow_norm: "{token} 토큰의 행을 정규화합니다.",
-  flow_feedForward: "피드포워드: {token} 토큰의 행만 따로 넓어지고, 음수는 0이 되고, 다시 좁아집니다.",
+  flow_feedForward: "피드포워드: {token} 토큰의 행만 따로 넓어지고, {activation} 함수를 거쳐, 다시 좁아집니다.",
   flow_linear: "로짓: 행을 어휘의 모든 토큰과 비교합니다.",
   flow_softmax: "소프트맥스가 로짓을 확률로 바꾸고, {written} 토큰을 씁니다.",
   ranked: "이 자리의 토큰은 {token}입니다. 목록의 {rank}번째이고 확률은 {share}입니다.",
