@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from headway.insight.analyses.head_importance import AskHeadImportance
+from headway.insight.what_if import read_edits
 from tests.system.browsing import Window, open_live
 
 TEXT = "the cat sat on the mat"
@@ -73,6 +74,19 @@ def test_choices_stay_with_the_model_and_its_target_language(window, random):
         window.contains(".importance button", "Measure")
         window.view("needs")
         assert window.page.input_value("#glass-instead") != "of this model"
+
+
+def test_switches_that_stand_as_in_the_record_ask_for_nothing(window, random):
+    open_live(window, random, "a dog")
+    head = {"kind": "head_off", "attention": "cross", "layer": 0, "head": 0}
+    edits = read_edits([{"kind": "positions_off"}, head])
+    window.page.evaluate(BUSY, random.inspect(TEXT, edits=edits).to_dict("layers"))
+    window.view("whatIf")
+    window.page.check("[value=scaling_off]")
+    window.page.uncheck("[value=scaling_off]")
+    window.page.wait_for_timeout(200)
+    tried = [one for one in window.page.evaluate("window.asked") if "cases" in one]
+    assert len(tried) == 1
 
 
 def test_what_was_refused_is_asked_again_when_another_view_is_opened(window, random):

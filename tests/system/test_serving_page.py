@@ -406,6 +406,15 @@ def test_a_server_that_is_busy_is_asked_again(open_page):
     open_page.said.clear()
 
 
+def test_a_server_that_is_busy_for_long_is_not_waited_for(open_page):
+    page = open_page()
+    answer = {"status": 429, "headers": {"Retry-After": "3600"}, "json": {"error": "too many requests"}}
+    page.route("**/translate", lambda route: route.fulfill(**answer))
+    page.fill("#text", "ant bee")
+    sync_api.expect(page.locator("#status")).to_have_text("The server is busy; try again later.")
+    open_page.said.clear()
+
+
 def test_the_glass_box_has_its_room(open_page):
     page = open_page("ko-KR")
     translated(page, "ant bee", "bee ant")

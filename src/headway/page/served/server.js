@@ -1,6 +1,6 @@
 // Asks the server. Every function may throw a Refusal, or an AbortError where its signal is aborted.
 
-const TRIES = 4;
+const [TRIES, PATIENCE] = [4, 60]; // seconds
 
 export class Refusal extends Error {
   /** status: as HTTP has it, 0 where the server can't be reached. */
@@ -14,15 +14,16 @@ export async function get(path) {
   return read(await reach(path));
 }
 
-/** Posts fields as JSON, or with a file as a form. id: of the request. A server that is busy is asked again after the time that it names; busy() is told. */
+/** Posts fields as JSON, or with a file as a form. id: of the request. A server that is busy is asked again after the time that it names, if that is short; busy() is told. */
 export async function post(path, fields, { signal, id, busy = () => {}, tries: most = TRIES } = {}) {
   const headers = { ...(fields.file ? {} : { "Content-Type": "application/json" }), ...(id && { "X-Request-ID": id }) };
   const request = { method: "POST", headers, body: fields.file ? form(fields) : JSON.stringify(fields), signal };
   for (let tries = 1; ; tries++) {
     const answer = await reach(path, request);
-    if (tries === most || ![429, 503].includes(answer.status)) return read(answer);
+    const wait = Number(answer.headers.get("Retry-After")) || 2;
+    if (tries === most || wait > PATIENCE || ![429, 503].includes(answer.status)) return read(answer);
     busy();
-    await pause(1000 * (Number(answer.headers.get("Retry-After")) || 2), signal);
+    await pause(1000 * wait, signal);
   }
 }
 

@@ -3,6 +3,7 @@
 
 import { make } from "./elements.js";
 import { orderCard } from "./order.js";
+import { isEdited } from "./stages.js";
 import { brief, visible } from "./tokens.js";
 import { comparison, editNames, keptResult, keyOf, knownCase, results, sourceAsItWas, translationOf, unchanged, WORDS } from "./trying.js";
 import { headsOff } from "./what_if_heads.js";
@@ -61,8 +62,10 @@ export function chosenSwitches(glass) {
 /** Parts to be switched off, several at once. What is shown is always of the switches as they stand. */
 function switches(glass) {
   const { record, say } = glass;
-  const others = record.edits.filter(({ kind }) => !SWITCHES.includes(kind));
-  const editsOf = (kinds) => [...others, ...SWITCHES.filter((kind) => kinds.includes(kind)).map((kind) => ({ kind }))];
+  const editsOf = (kinds) => [
+    ...record.edits.filter(({ kind }) => !SWITCHES.includes(kind) || kinds.includes(kind)), // as they stand in the record
+    ...SWITCHES.filter((kind) => kinds.includes(kind) && !isEdited(glass, kind)).map((kind) => ({ kind })),
+  ];
   const tried = results(glass, "switches");
   const given = tried.kept.off && !tried.kept.found;
   tried.kept.off = (tried.kept.off ?? record.edits.map(({ kind }) => kind)).filter((kind) => SWITCHES.includes(kind));
