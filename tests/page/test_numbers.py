@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headway.insight.what_if import HeadOff
+from headway.insight.what_if import HeadOff, read_edits
 from headway.model import ModelConfig
 from headway.model.shapes import weight_shapes
 from headway.plain import Floats
@@ -271,6 +271,16 @@ def test_numbers_are_written_as_the_page_is_and_not_as_the_browser_is(door, tmp_
     asked = {"record": document, "language": "en", "cells": [], "heads": [], "settings": []}
     with page(Path(__file__).parent / "computing.js", tmp_path) as german:
         assert "for each of 8,000 tokens" in german.ask(asked)["blocks"]["embedding"]
+
+
+def test_without_the_mask_rows_of_the_decoder_are_said_to_see_all_places(door, script):
+    document = door.inspect("the cat", edits=read_edits([{"kind": "look_ahead_off"}])).to_dict()
+    heads = [{"kind": kind, "layer": 0, "head": 0} for kind in ("encoder", "decoder")]
+    asked = {"record": document, "language": "en", "cells": [], "heads": heads, "settings": []}
+    [_, encoder], [_, decoder] = script.ask(asked)["measures"]
+    assert "Each row is a token of the source" in encoder
+    assert "each row sees all places" in decoder
+    assert "up to its own place" not in decoder
 
 
 def test_blocks_say_the_sizes_of_the_model(told, door):

@@ -125,8 +125,10 @@ def test_a_live_model_is_asked_when_the_reader_looks(browser, random, language):
     assert [one["analyses"] for one in requests if "analyses" in one] == [["erasure"]]  # for the warning
     view = window.view("needs")
     window.count("#glass-looksAndNeeds .compare", 1)
-    window.page.click("#glass-curves button")
+    window.page.focus("#glass-curves button")
+    window.page.keyboard.press("Enter")
     window.count("svg.curves", 1)
+    assert window.page.evaluate("document.activeElement.id") == "glass-curves"
     window.page.fill("#glass-other", "the dog sat on the mat")
     window.page.click(".tool-theme")  # drawn again, it has what was typed
     window.count("#glass-looksAndNeeds .compare", 1)

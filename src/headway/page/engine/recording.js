@@ -4,21 +4,15 @@
 /** A recorder that records nothing. */
 export const unseen = Object.assign((name, one) => one, { wanted: false });
 
-/** -> {seen, arrays}: arrays fill with {dtype, shape, values} by name. */
-export function recorder() {
+/** Runs a model once over a source and its translation and keeps every array, {dtype, shape, values} by name. Ids are with
+ * <eos>. Where tokens of the model see later ones, the logits are those of each beginning of the target, read by itself. */
+export function recordPass(model, sourceIds, targetIds) {
   const arrays = {};
   const array = (name, values, shape, dtype = "float32") => (arrays[name] = { dtype, shape, values });
-  const seen = (name, one) => {
+  const seen = Object.assign((name, one) => {
     array(name, one.values, [one.rows, one.columns]);
     return one;
-  };
-  return { seen: Object.assign(seen, { wanted: true, array }), arrays };
-}
-
-/** Runs a model once over a source and its translation and keeps every array, by name. Ids are with <eos>. Where tokens of
- * the model see later ones, the logits are those of each beginning of the target, read by itself. */
-export function recordPass(model, sourceIds, targetIds) {
-  const { seen, arrays } = recorder();
+  }, { wanted: true, array });
   const target = [model.config.bos_id, ...targetIds.slice(0, -1)];
   model.forward(sourceIds, target, seen);
   if (model.seesAhead) {

@@ -1,5 +1,9 @@
 // Attention by hand, on matrices as lists of rows.
 
+import { whole } from "./numbers.js";
+
+const MOST = 1e8; // of a number, so that products of products stay numbers in float32
+
 /** Rows of numbers, a line each, with spaces or commas. -> {matrix} or {problem: [name, values]}, to be said. */
 export function readMatrix(text, largest) {
   const lines = text.split("\n").map((line) => line.trim()).filter((line) => line);
@@ -9,7 +13,7 @@ export function readMatrix(text, largest) {
     const row = [];
     for (const part of line.split(/[\s,;]+/u).filter((one) => one)) {
       const number = Number(part.replace("−", "-"));
-      if (!Number.isFinite(number)) return { problem: ["problemNumber", { row: at + 1, part: part.slice(0, 20) }] };
+      if (!(Math.abs(number) <= MOST)) return { problem: [Number.isNaN(number) ? "problemNumber" : "problemHuge", { row: at + 1, part: part.slice(0, 20), most: whole(MOST) }] };
       row.push(number);
     }
     if (matrix.length && row.length !== matrix[0].length) {

@@ -11,6 +11,7 @@ import { matrixPicture, thumbnail } from "./matrix.js";
 import { decimal, matrixOf, percent, whole } from "./numbers.js";
 import { entropy } from "./sampling.js";
 import { sideBySide } from "./side_by_side.js";
+import { isEdited } from "./stages.js";
 import { threadPicture } from "./threads.js";
 import { attentionLabels, visible } from "./tokens.js";
 
@@ -146,7 +147,7 @@ function largeHead(glass, kind, layer, head) {
     make("h3", {}, title),
     make("p", {}, sentenceAbout(glass, kind, measures)),
     weights ? largePictures(glass, kind, matrixOf(weights, head), queries, keys, title, head) : null,
-    make("p", { class: "quiet" }, say(`rows_${kind}`)),
+    make("p", { class: "quiet" }, say(kind === "decoder" && isEdited(glass, "look_ahead_off") ? "maskOffText" : `rows_${kind}`)),
     measureBars(kind, measures, keys.length, say),
     record.history.length ? history(glass, name, head, title) : null,
   ].filter((part) => part);

@@ -57,7 +57,9 @@ function sectionOf(glass, analyses, { name, analysis, draw, follows = false, for
   const status = make("p", { class: "quiet status", role: "status" });
   const ask = async (asked) => {
     const worked = await analyses.ask([asked], status);
+    const leaves = place.contains(document.activeElement);
     if (worked) refresh();
+    if (worked && leaves) element.focus({ preventScroll: true }); // the button is gone
     return worked;
   };
   const button = () => make("button", { type: "button", click: () => ask(analysis) }, say("compute"));
@@ -69,7 +71,7 @@ function sectionOf(glass, analyses, { name, analysis, draw, follows = false, for
   };
   const asking = form && analyses.computes(analysis) ? form(glass, ask, analyses, status) : null;
   const about = make("p", { class: "quiet" }, text ?? say(`${name}Text`));
-  const element = make("section", { class: "card analysis", id: `glass-${name}` }, make("h3", {}, title ?? say(`${name}Title`)), ...(name === "looksAndNeeds" ? [place, about] : [about, place]), asking, status);
+  const element = make("section", { class: "card analysis", id: `glass-${name}`, tabindex: -1 }, make("h3", {}, title ?? say(`${name}Title`)), ...(name === "looksAndNeeds" ? [place, about] : [about, place]), asking, status);
   return { element, refresh, follows };
 }
 

@@ -168,4 +168,3 @@ export function results(glass, name) {
   if (kept.found) show(kept.found);
   return { elements: [status, place], status, attempt, show, clear, kept };
 }
-

@@ -131,4 +131,3 @@ function headGrid(glass, kind, about, falls, attempt) {
   grid.style.setProperty("--heads", columnsFor(about.heads));
   return { element: make("div", {}, make("h4", {}, say(`kind_${kind}`)), grid), refresh };
 }
-

@@ -537,6 +537,7 @@ export const english = {
   seenEarlier: "may be seen",
   problemEmpty: "is empty; type at least one row of numbers.",
   problemNumber: "“{part}” in row {row} is no number.",
+  problemHuge: "“{part}” in row {row} is too large: numbers go up to {most}.",
   problemRow: "row {row} has {count} numbers, the first row has {first}.",
   problemLarge: "is larger than {largest} × {largest}.",
   problemRows: "{name} has {rows} rows; it needs {wanted}, as many as x has columns.",

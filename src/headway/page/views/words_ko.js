@@ -537,6 +537,7 @@ export const korean = {
   seenEarlier: "볼 수 있음",
   problemEmpty: "비어 있습니다. 숫자를 한 줄 이상 쓰세요.",
   problemNumber: "{row}행의 ‘{part}’은(는) 숫자가 아닙니다.",
+  problemHuge: "{row}행의 ‘{part}’은(는) 너무 큽니다. 숫자는 {most}까지 쓸 수 있습니다.",
   problemRow: "{row}행에는 숫자가 {count}개인데 첫 행에는 {first}개입니다.",
   problemLarge: "{largest} × {largest}보다 큽니다.",
   problemRows: "{name}의 행은 {rows}개인데, x의 열만큼 {wanted}개여야 합니다.",
