@@ -228,7 +228,13 @@ def test_the_worked_example_and_numbers_of_ones_own(window):
 
     window.page.click(".check >> nth=1")  # the look-ahead mask: one table more
     assert numbers_of(window, 3)[0] == [1, 0]
-    for bad, part in (("1 x", "x"), ("-1e9 1", "up to 100,000,000"), ("1 2\n3", "row 2"), ("", "empty"), ("1 2 3\n1 2 3", "same length")):
+    for bad, part in (
+        ("1 x", "x"),
+        ("-1e9 1", "up to 100,000,000"),
+        ("1 2\n3", "row 2"),
+        ("", "empty"),
+        ("1 2 3\n1 2 3", "same length"),
+    ):
         window.page.fill(".inputs textarea >> nth=0", bad)
         assert part in window.page.inner_text(".problem")
         assert numbers_of(window, 3)[0] == [1, 0]  # what stood there before
