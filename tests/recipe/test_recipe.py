@@ -406,6 +406,13 @@ def test_a_run_may_be_made_longer(recipe_file, schedule):
             assert rate_jumps(before, after.training, 5, step) == (schedule in schedules)
 
 
+def test_a_longer_decay_makes_the_rate_jump_where_it_has_begun(recipe_file):
+    options = ["training.schedule=wsd", "training.warmup_steps=2", "training.max_steps=10", "training.decay_steps=2"]
+    before = load_recipe(recipe_file, options).model_dump(mode="json")
+    after = load_recipe(recipe_file, [*options[:3], "training.decay_steps=6"])
+    assert [step for step in range(1, 9) if rate_jumps(before, after.training, 5, step)] == [5, 6, 7, 8]
+
+
 @pytest.mark.parametrize("text", ["", "training: 5", "- a", "a: [", "data: 3", "\x00"])
 def test_what_is_no_recipe(tmp_path, text):
     path = tmp_path / "r.yaml"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headway.text.detection import detect
+from headway.text.detection import detect, script_of_character
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,8 @@ def test_a_language_needs_a_third_of_the_letters_and_its_own_script_a_tenth(word
 
 def test_text_without_letters_is_in_no_language():
     assert detect("12, 3!", ["en", "ko"]) is None
+
+
+@pytest.mark.parametrize(("letters", "script"), [("日本語ひらがなカタカナ", "CJK"), ("ＡＢcd", "LATIN")])
+def test_scripts_that_a_text_mixes_are_one(letters, script):
+    assert {script_of_character(letter) for letter in letters} == {script}
