@@ -65,7 +65,7 @@ def work_of_step(config: ModelConfig, micro_batches: Iterable[MicroBatch], adapt
     return sum(training_passes(config, adapter_rank) * products + TRAINING * scores for products, scores in works)
 
 
-def training_passes(config: ModelConfig, adapter_rank: int = 0) -> float:
+def training_passes(config: ModelConfig, adapter_rank: int) -> float:
     """Work of products with weights, forward and backward, in forward passes. With an adapter the backward pass has one
     product for each, as frozen weights have no gradient, and those of the adapter."""
     if not adapter_rank:

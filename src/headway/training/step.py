@@ -111,7 +111,7 @@ class TeacherForcing:
 
     train: Batches
     config: ModelConfig
-    adapter_rank: int = 0
+    adapter_rank: int
 
     def step(self, micro_batches: list[MicroBatch], number: int, ranks: SingleProcess) -> StepBatches:
         """The rank's share of the micro-batches of step `number`."""
