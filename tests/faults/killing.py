@@ -6,12 +6,12 @@ import json
 import random
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.system.conftest import QUICK, Corpus, run_headway
+from tests.system.conftest import QUICK, Corpus
+from tests.system.running import Begun, run_headway
 
 MOST_STEPS_BETWEEN = 10
 
@@ -32,6 +32,7 @@ def options(corpus: Corpus, steps: int, precision: str) -> list[str]:
         "precision": precision,
         "patience": 1000,
         "tokens_per_batch": 1000,
+        "finish": "false",
     }
     return [*map(str, [*corpus.train_options, *QUICK]), *(f"training.{key}={value}" for key, value in own.items())]
 
@@ -62,12 +63,12 @@ def train_through_kills(command: list[str], run: Path, wanted: Kills, seed: int)
     return kills
 
 
-def start(command: list[str], run: Path) -> subprocess.Popen[bytes]:
-    arguments = ["--resume", str(run)] if (run / "recipe.yaml").exists() else [*command, "--out", str(run)]
-    return subprocess.Popen([sys.executable, "-m", "headway", "train", *arguments], stderr=subprocess.DEVNULL)
+def start(command: list[str], run: Path) -> Begun:
+    arguments = ["--resume", run] if (run / "recipe.yaml").exists() else [*command, "--out", run]
+    return Begun("train", *arguments)
 
 
-def wait_until(process: subprocess.Popen[bytes], happened) -> None:
+def wait_until(process: subprocess.Popen | Begun, happened) -> None:
     deadline = time.monotonic() + 120
     while not happened():
         assert process.poll() is None, "the run ended before it was killed often enough"

@@ -3,6 +3,7 @@ the two seconds that most of the commands in these tests would otherwise spend o
 
 from __future__ import annotations
 
+import atexit
 import os
 import runpy
 import subprocess
@@ -10,11 +11,13 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import BinaryIO
 
-LOADED = ["headway.cli", "headway.evaluation", "headway.training.start", "headway.translator"]
-"""Modules that most commands need. Loading them starts no threads, so forking is safe."""
+LOADED = ["headway.cli", "headway.evaluation", "headway.training.start", "headway.translator", "torch._dynamo"]
+"""Modules that most commands need; torch's first optimizer loads the last one. Loading them starts no threads, so that
+forking is safe."""
 
 
 @dataclass
@@ -33,21 +36,67 @@ def run_script(
     script: Path | None, *arguments: object, input_: str | bytes = "", cwd: Path | None = None, timeout: float = 600
 ) -> Outcome:
     """Runs a script, or `headway`."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(LOADED)
-    given = [str(one) for one in arguments]
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
     with tempfile.TemporaryDirectory() as folder:
         streams = [Path(folder) / name for name in ("in", "out", "err")]
         streams[0].write_bytes(input_.encode() if isinstance(input_, str) else input_)
-        process = context.Process(target=_run, args=(script, given, environment, str(cwd or Path.cwd()), streams))
-        process.start()
+        process = _forked(script, arguments, cwd, streams)
         process.join(timeout)
         if process.exitcode is None:
             process.kill()
-            raise subprocess.TimeoutExpired(given, timeout)
+            raise subprocess.TimeoutExpired([*map(str, arguments)], timeout)
         out, err = (stream.read_text(encoding="utf-8") if stream.exists() else "" for stream in streams[1:])
     return Outcome(process.exitcode, out, err)
+
+
+class Begun:
+    """`headway` at work, with what a `subprocess.Popen` of it would have; its standard error is a pipe."""
+
+    def __init__(self, *arguments: object) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = Path(folder) / "err"
+            os.mkfifo(pipe)
+            self._process = _forked(None, arguments, None, [Path(os.devnull), Path(os.devnull), pipe])
+            self._arguments = arguments
+            self.stderr = pipe.open(encoding="utf-8")
+        self.pid = self._process.pid
+        atexit.register(self._process.kill)  # which a test that failed may have left at work
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    poll = returncode.fget
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def communicate(self, timeout: float | None = None) -> tuple[None, str]:
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired([*map(str, self._arguments)], timeout or 0)
+        with self.stderr:
+            return None, self.stderr.read()
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        self.stderr.close()
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired([*map(str, self._arguments)], timeout or 0)
+        return self.returncode
+
+
+def _forked(script: Path | None, arguments: tuple[object, ...], cwd: Path | None, streams: list[Path]) -> BaseProcess:
+    """Begins the process with these files as its standard streams."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(LOADED)
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    given = [str(one) for one in arguments]
+    process = context.Process(target=_run, args=(script, given, environment, str(cwd or Path.cwd()), streams))
+    process.start()
+    return process
 
 
 def complaint(*arguments: object, **options) -> str:
@@ -66,7 +115,7 @@ def _run(
     os.environ.update(environment)
     os.chdir(folder)
     sys.stdin, sys.stdout, sys.stderr = (
-        open(_stream(number, file), mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+        open(_stream(number, file), mode, buffering=1 if number == 2 else -1, encoding="utf-8", closefd=False)  # noqa: SIM115
         for number, (file, mode) in enumerate(zip(streams, "rww", strict=True))
     )
     sys.argv = [str(script or "headway"), *arguments]

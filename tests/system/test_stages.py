@@ -1,16 +1,13 @@
 """A recipe with stages by the command line: stopped, resumed, by several processes, and as one model."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from headway.recipe.recipe import stage_folder
 from tests.faults.killing import entries, wait_until
-from tests.system.running import complaint, run_headway
+from tests.system.running import Begun, complaint, run_headway
 
 STAGES = ["both", "direction", "student"]
 
@@ -28,12 +25,12 @@ data:
 tokenizer: {{vocab_size: 300}}
 model: {{preset: tiny, d_model: 64, encoder_layers: 2, decoder_layers: 2}}
 training:
-  {{learning_rate: 3e-3, warmup_steps: 10, tokens_per_batch: 400, save_every: 5, validate_every: 20, precision: fp32}}
+  {{learning_rate: 3e-3, warmup_steps: 10, tokens_per_batch: 400, save_every: 5, validate_every: 12, precision: fp32}}
 decoding: {{max_length: 10, beam_size: 1}}
 stages:
-  - {{name: both, data: {{both_directions: true}}, training: {{max_steps: 40}}}}
-  - {{name: direction, start: both, training: {{max_steps: 40, adapter: {{rank: 4}}}}}}
-  - {{name: student, start: direction, teacher: direction, model: {{decoder_layers: 1}}, training: {{max_steps: 40}}}}
+  - {{name: both, data: {{both_directions: true}}, training: {{max_steps: 24}}}}
+  - {{name: direction, start: both, training: {{max_steps: 24, adapter: {{rank: 4}}}}}}
+  - {{name: student, start: direction, teacher: direction, model: {{decoder_layers: 1}}, training: {{max_steps: 24}}}}
 """)
     return file
 
@@ -58,10 +55,9 @@ def test_a_stopped_run_goes_on_in_its_stage(recipe, whole, tmp_path):
     """Three times: in each stage, by each signal, and the last time the whole is somewhere else."""
     run = tmp_path / "run"
     for name, number in zip(STAGES, (signal.SIGINT, signal.SIGTERM, signal.SIGKILL), strict=True):
-        command = [sys.executable, "-m", "headway", "train", str(recipe), "--resume", str(run)]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        wait_until(process, lambda name=name: len(entries(stage_folder(run, name))) > 12)
-        os.kill(process.pid, number)
+        process = Begun("train", recipe, "--resume", run)
+        wait_until(process, lambda name=name: len(entries(stage_folder(run, name))) > 6)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=20)
         assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
         assert ("go on with" in errors and f"train --resume {run}" in errors) or number == signal.SIGKILL
@@ -86,10 +82,10 @@ def test_processes_train_all_stages(recipe, tmp_path):
     assert outcome.code == 0, outcome.err
     assert outcome.err.count("stage direction, 2 of 3") == 1
     assert outcome.err.count("2 processes") == 3
-    assert [len(of_stage) for of_stage in losses(run).values()] == [40, 40, 40]
-    outcome = run_headway("train", "--resume", run, "stages.student.training.max_steps=45", "--processes", 2)
+    assert [len(of_stage) for of_stage in losses(run).values()] == [24, 24, 24]
+    outcome = run_headway("train", "--resume", run, "stages.student.training.max_steps=27", "--processes", 2)
     assert outcome.code == 0, outcome.err
-    assert [len(of_stage) for of_stage in losses(run).values()] == [40, 40, 45]
+    assert [len(of_stage) for of_stage in losses(run).values()] == [24, 24, 27]
 
 
 def test_a_run_in_stages_is_a_model(whole, corpus, tmp_path):
@@ -103,7 +99,7 @@ def test_a_run_in_stages_is_a_model(whole, corpus, tmp_path):
     assert run_headway("average", whole, "--last", 2, "--output", tmp_path / "averaged").code == 0
     compared = run_headway("compare", whole, whole / "stages" / "direction", "--json")
     assert compared.code == 0, compared.err
-    assert json.loads(compared.out)["last_step"] == [120, 40]
+    assert json.loads(compared.out)["last_step"] == [72, 24]
     evaluated = run_headway(
         "evaluate", whole, "--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt")
     )

@@ -12,17 +12,12 @@ import pytest
 
 from tests.faults.killing import Kills, check_exact_resume, entries, final_files, options, start, wait_until
 from tests.system.conftest import LANGUAGES, QUICK
-from tests.system.running import complaint, run_headway
+from tests.system.running import Begun, complaint, run_headway
 
 
 def losses(run):
     entries = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     return [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]
-
-
-def begin(options):
-    command = [sys.executable, "-m", "headway", "train", *map(str, options)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 def stop(process, signal_number):
@@ -37,7 +32,8 @@ def stop(process, signal_number):
 def whole(corpus, tmp_path_factory):
     """The options of a run, and the losses that it has when nothing stops it."""
     run = tmp_path_factory.mktemp("runs") / "whole"
-    options = [*corpus.train_options, *QUICK, "training.max_steps=60", "training.validate_every=15"]
+    options = [*corpus.train_options, *QUICK, "training.max_steps=40", "training.validate_every=15"]
+    options.append("training.finish=false")
     assert run_headway("train", *options, "--out", run).code == 0
     return options, losses(run)
 
@@ -45,10 +41,10 @@ def whole(corpus, tmp_path_factory):
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stopped_run_goes_on_where_it_was(whole, tmp_path, signal_number):
     (options, expected), run = whole, tmp_path / "parts"
-    process = begin([*options, "--out", run])
+    process = Begun("train", *options, "--out", run)
     wait_until(process, lambda: len(entries(run)) > 10)
     assert "--resume" in stop(process, signal_number)
-    assert losses(run)[-1][0] < 60
+    assert losses(run)[-1][0] < 40
     assert run_headway("train", "--resume", run).code == 0
     assert losses(run) == expected
 
@@ -56,14 +52,14 @@ def test_a_stopped_run_goes_on_where_it_was(whole, tmp_path, signal_number):
 def test_a_reader_that_goes_away_costs_nothing(whole, tmp_path):
     """As in `headway train ... 2>&1 | tee log`, where Ctrl-C ends tee first; here before the lines of a validation."""
     (options, expected), run = whole, tmp_path / "parts"
-    process = begin([*options, "--out", run])
+    process = Begun("train", *options, "training.finish=true", "--out", run)
     wait_until(process, lambda: len(entries(run)) > 3)
     process.stderr.close()
     wait_until(process, lambda: len(entries(run)) > 20)
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(timeout=10) == 130
-    assert int(max((run / "checkpoints").iterdir()).name.removeprefix("step-")) == losses(run)[-1][0] < 60
-    process = begin(["--resume", run])
+    assert int(max((run / "checkpoints").iterdir()).name.removeprefix("step-")) == losses(run)[-1][0] < 40
+    process = Begun("train", "--resume", run)
     process.stderr.close()
     assert process.wait(timeout=300) == 0
     assert losses(run) == expected
@@ -71,7 +67,7 @@ def test_a_reader_that_goes_away_costs_nothing(whole, tmp_path):
 
 def test_a_run_that_is_moved_away_ends_and_goes_on_where_it_is(whole, tmp_path):
     (options, expected), run, moved = whole, tmp_path / "run", tmp_path / "moved"
-    process = begin([*options, "--out", run])
+    process = Begun("train", *options, "--out", run)
     wait_until(process, lambda: len(entries(run)) > 20)
     run.rename(moved)
     _, errors = process.communicate(timeout=60)
@@ -87,7 +83,7 @@ def test_a_validation_is_left_within_ten_seconds(corpus, tmp_path):
     run = tmp_path / "run"
     valid = ["--valid-source", corpus.file("train.src"), "--valid-target", corpus.file("train.tgt")]
     options = [*corpus.train_options[:4], *valid, *LANGUAGES, *QUICK, "model.preset=small", "training.max_steps=9"]
-    process = begin([*options, "training.validate_every=2", "--out", run])
+    process = Begun("train", *options, "training.validate_every=2", "--out", run)
     wait_until(process, lambda: len(entries(run)) == 2 and bool(list((run / "checkpoints").glob("step-00000002"))))
     time.sleep(3)
     assert "SIGTERM: saved" in stop(process, signal.SIGTERM)
@@ -97,7 +93,7 @@ def test_a_validation_is_left_within_ten_seconds(corpus, tmp_path):
 
 def test_the_trial_of_the_largest_batch_is_left_within_ten_seconds(corpus, tmp_path):
     options = [*corpus.train_options, *QUICK, "training.tokens_per_batch=100000", "training.max_steps=9"]
-    process = begin([*options, "training.tokens_per_micro_batch=100000", "--out", tmp_path / "run"])
+    process = Begun("train", *options, "training.tokens_per_micro_batch=100000", "--out", tmp_path / "run")
     while "parameters" not in process.stderr.readline():
         assert process.poll() is None
     time.sleep(0.5)
@@ -147,7 +143,7 @@ def test_a_second_trainer_in_the_same_folder_is_refused(corpus, tmp_path):
         process.wait()
 
 
-def test_a_resumed_run_may_go_on_longer(corpus, trained, tmp_path):
+def test_a_resumed_run_may_go_on_longer(corpus, tmp_path):
     run = tmp_path / "run"
     options = [*corpus.train_options, *QUICK, "training.max_steps=20", "training.validate_every=20"]
     assert run_headway("train", *options, "--out", run).code == 0
@@ -168,7 +164,7 @@ def test_a_longer_cosine_says_that_the_rate_jumps(corpus, tmp_path):
 
 
 def test_a_run_ends_well_from_wherever_it_is(corpus, tmp_path):
-    run, minutes = tmp_path / "run", 0.4
+    run, minutes = tmp_path / "run", 0.25
     assert "--resume RUN --minutes N --finish" in complaint("train", "--resume", run, "--finish")
     options = [*corpus.train_options, *QUICK, "training.schedule=wsd", "training.validate_every=20"]
     assert run_headway("train", *options, "--output", run, "training.max_minutes=0.1").code == 0
