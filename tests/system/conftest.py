@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random as chance
 import signal
 from dataclasses import dataclass, replace
@@ -63,13 +65,22 @@ QUICK = [*TINY, "tokenizer.vocab_size=300", "training.learning_rate=3e-3", "trai
 
 @pytest.fixture(scope="session")
 def trained(corpus, tmp_path_factory) -> Path:
-    """A run that has learned the reverse task, trained by the command line."""
-    run = tmp_path_factory.mktemp("runs") / "reverse"
-    outcome = run_headway(
-        *("train", *corpus.train_options, "--out", run, *QUICK, "training.schedule=cosine", "training.max_steps=600"),
-        *("model.norm=post", "training.tokens_per_batch=1024", "training.finish=false"),
-    )
-    assert outcome.code == 0, outcome.err
+    """A run that has learned the reverse task, trained by the command line; one for all of pytest's workers."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    run = folder / "reverse"
+    with (folder / "reverse.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not run.exists():
+            made = folder / "reverse.partial"
+            outcome = run_headway(
+                *("train", *corpus.train_options, "--out", made, *QUICK, "training.schedule=cosine"),
+                *("training.max_steps=600", "model.norm=post", "training.tokens_per_batch=1024"),
+                "training.finish=false",
+            )
+            assert outcome.code == 0, outcome.err
+            made.rename(run)
     return run
 
 
