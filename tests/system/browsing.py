@@ -30,6 +30,8 @@ FOCUSED = """() => {
   const { outlineStyle, boxShadow } = getComputedStyle(one);
   one.dataset.reached = one.type === "radio" || outlineStyle !== "none" || boxShadow !== "none" ? "seen" : "unseen";
 }"""
+ANSWERED = "() => [...document.querySelectorAll('#glass-view .status')].every((one) => !one.textContent)"
+"""What is asked of a model is told of until it has come."""
 UNREACHED = """() => {
   const all = document.querySelectorAll(".glass :is(button, select, textarea, summary, input, [tabindex='0'])");
   const asked = [...all].filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0);
@@ -159,7 +161,7 @@ def found_by_axe(page: Any) -> dict[str, list[str]]:
         asked = page.locator("#glass-view :is(.try-all, .analysis-place button):visible").all()
         for one in asked:
             one.click()
-        page.wait_for_timeout(2000 if asked else 0)
+        page.wait_for_function(ANSWERED)
         look(str(tab.get_attribute("id")))
     page.click("#glass-tab-machine")
     page.click(".decoder [data-place=cross]")
