@@ -49,7 +49,7 @@ def training_speed(pairs: int, steps: int, corpus: Path, folder: Path) -> float:
     files = [str(part) for pair in (train | valid).items() for part in pair]
     run = folder / f"run-{pairs}"
     limits = ("tokenizer.vocab_size=2000", f"training.max_steps={steps}", "training.tokens_per_batch=4096")
-    headway("train", *files, "--output", str(run), *limits)
+    headway("train", *files, "--output", str(run), *limits, "training.finish=false")
     entries = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     speeds = [entry["tokens_per_second"] for entry in entries if "loss" in entry]
     return statistics.median(speeds[int(WARMUP * steps) :])
