@@ -89,9 +89,9 @@ def test_a_finished_run_stays_as_it_is(run):
 
 
 def test_minutes_decide_how_many_steps_there_are(pairs, tmp_path):
-    outcome = train(pairs, "--output", tmp_path / "run", "--minutes", 0.4)
+    outcome = train(pairs, "--output", tmp_path / "run", "--minutes", 0.2)
     assert outcome.code == 0, outcome.err
-    assert "choosing a recipe for 0.4 minutes" in outcome.err
+    assert "choosing a recipe for 0.2 minutes" in outcome.err
     assert "model.dropout: " in outcome.err
     recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text("utf-8"))
     trainings = [recipe["training"], *(stage.get("training", {}) for stage in recipe.get("stages") or [])]

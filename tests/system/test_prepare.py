@@ -34,7 +34,7 @@ def place(tmp_path_factory) -> Path:
     """A recipe and its text; the folder `whole` is prepared from it."""
     folder = tmp_path_factory.mktemp("place")
     (folder / "program.py").write_text(SMALL_CHUNKS)
-    for split, count, seed in (("train", 12_000, 1), ("valid", 20, 2)):
+    for split, count, seed in (("train", 8_000, 1), ("valid", 20, 2)):
         pairs = reversed_pairs(count, seed)
         for side, suffix in ((0, "src"), (1, "tgt")):
             (folder / f"{split}.{suffix}").write_text("".join(f"{pair[side]}\n" for pair in pairs))

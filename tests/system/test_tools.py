@@ -144,7 +144,7 @@ def test_several_languages_in_one_model(corpus, tmp_path):
         "  source_language: src\n"
     )
     run = tmp_path / "run"
-    limits = ("training.schedule=cosine", "training.max_steps=600", "training.tokens_per_batch=1500")
+    limits = ("training.schedule=cosine", "training.max_steps=450", "training.tokens_per_batch=1500")
     outcome = run_headway("train", recipe, "--out", run, *QUICK, *limits)
     assert outcome.code == 0, outcome.err
     assert lines(run_headway("translate", run, input_=">>rev<< ant bee cat\n>>same<< ant bee cat\n\n")) == [
