@@ -34,7 +34,8 @@ def options(corpus: Corpus, steps: int, precision: str) -> list[str]:
         "tokens_per_batch": 1000,
         "finish": "false",
     }
-    return [*map(str, [*corpus.train_options, *QUICK]), *(f"training.{key}={value}" for key, value in own.items())]
+    changes = [*QUICK, "decoding.max_length=8", *(f"training.{key}={value}" for key, value in own.items())]
+    return [*map(str, corpus.train_options), *changes]
 
 
 def train_through_kills(command: list[str], run: Path, wanted: Kills, seed: int) -> Kills:

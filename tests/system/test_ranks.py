@@ -41,7 +41,8 @@ train(load_recipe(Path(sys.argv[1]), overrides), Path(sys.argv[2]), Reporter(qui
 
 def train_options(corpus, steps: int) -> list[str]:
     own = {"max_steps": steps, "save_every": 10, "validate_every": 25, "tokens_per_batch": 600, "finish": "false"}
-    return [*map(str, [*corpus.train_options, *QUICK]), *(f"training.{key}={value}" for key, value in own.items())]
+    changes = [*QUICK, "decoding.max_length=8", *(f"training.{key}={value}" for key, value in own.items())]
+    return [*map(str, corpus.train_options), *changes]
 
 
 def torchrun(count: int, *arguments: object, options: tuple[str, ...] = ()) -> list[str]:
@@ -151,7 +152,7 @@ def test_ranks_train_the_adapter_of_one_process(corpus, from_a_start, tmp_path, 
         {file.name: file.read_bytes() for file in (tmp_path / run).glob("checkpoints/step-00000016/*.safetensors")}
         for run in ("whole", "2")
     )
-    assert whole == parts
+    assert whole == parts != {}
 
 
 def test_resumed_with_as_many_is_exact_and_with_others_is_close(corpus, tmp_path):

@@ -33,7 +33,7 @@ def whole(corpus, tmp_path_factory):
     """The options of a run, and the losses that it has when nothing stops it."""
     run = tmp_path_factory.mktemp("runs") / "whole"
     options = [*corpus.train_options, *QUICK, "training.max_steps=40", "training.validate_every=15"]
-    options.append("training.finish=false")
+    options += ["training.finish=false", "decoding.max_length=8"]
     assert run_headway("train", *options, "--out", run).code == 0
     return options, losses(run)
 
