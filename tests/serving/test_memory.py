@@ -21,6 +21,7 @@ from headway.translator.glossary import Glossary
 
 BASE = ModelConfig(37_000, 37_000)
 TORCH: Any = SimpleNamespace(engine="torch")
+STORED: Any = SimpleNamespace(target_tokenizer=SimpleNamespace(many_sources=False))
 
 
 def translator(device="cpu", config=BASE, parameters=63_000_000, engine="ctranslate2"):
@@ -42,7 +43,7 @@ def test_a_batch_takes_no_less_than_its_arrays(engine, beam, sentences, length, 
     text = "x" * length
     sentences = min(sentences, max(1, WORK_PER_BATCH // work_of(Search(TORCH, beam, 1), text)))
     config = ModelConfig(vocabulary, vocabulary, d_model=width, decoder_layers=layers)
-    places = sentences * beam * Codec(SimpleNamespace(), config.max_length).length_cap(length, 0, None)
+    places = sentences * beam * Codec(STORED, config.max_length).length_cap(length, 0, None)
     arrays = 4 * (places * 2 * layers * width + sentences * beam * vocabulary)
     assert batch_memory(config, engine, sentences) > arrays
 
@@ -50,7 +51,7 @@ def test_a_batch_takes_no_less_than_its_arrays(engine, beam, sentences, length, 
 @given(st.text(max_size=60), st.integers(1, 16))
 def test_work_bounds_the_places_of_hypotheses(text, beam):
     """Of texts in any script: a token is a byte at least, after Unicode's compatible forms."""
-    longest = Codec(SimpleNamespace(), 2**20).length_cap(len(normalize("NFKC", text).encode()), 0, None)
+    longest = Codec(STORED, 2**20).length_cap(len(normalize("NFKC", text).encode()), 0, None)
     assert 2 * work_of(Search(TORCH, beam, 1), text) >= beam * longest
 
 

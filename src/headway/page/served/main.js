@@ -43,9 +43,9 @@ async function start() {
     const { text, from = settings.language.source.code, to = settings.language.target.code } = linked();
     showLanguages(from, to);
     if (text) $("text").value = text;
-    $("inside").open ||= Boolean(text);
     showWords();
-    translateSoon();
+    await translate();
+    $("inside").open ||= Boolean(text); // only now: a sentence is looked into when it is translated
   } catch {
     showStatus("unreachable", {}, true);
   }
@@ -57,16 +57,16 @@ function linked() {
 }
 
 /** Shows the sentence of an address that was gone back to, or pasted. The view in it is the glass box's. */
-function follow() {
+async function follow() {
   const { text, from = $("source").value, to = $("target").value } = linked();
   const isHere = from === $("source").value && to === $("target").value;
   if (!text || (isHere && $("inside").open && !namesAnother($("glass")))) return;
   showLanguages(from, to);
   $("sentence").value = text;
   if (chosenSentence() !== text) $("text").value = text;
-  $("inside").open = true;
   showCount();
-  translate();
+  await translate();
+  $("inside").open = true;
 }
 
 function listen() {
