@@ -10,11 +10,12 @@ setup: $(READY)
 
 # An environment with PACKAGES, in the folder of the target. pip comes first, because Python 3.11's knows no dependency
 # groups, then torch at its pin: any other requirement that reaches it would bring another build.
+INSTALL = $(@D)/bin/python -m pip install --quiet
 define environment
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet "$$(grep '^pip==' constraints.txt)"
-	$(@D)/bin/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)" -c constraints.txt
-	$(@D)/bin/python -m pip install --quiet -c constraints.txt $(PACKAGES)
+	$(INSTALL) "$$(grep '^pip==' constraints.txt)"
+	$(INSTALL) "$$(grep '^torch==' constraints.txt)" -c constraints.txt
+	$(INSTALL) -c constraints.txt $(PACKAGES)
 endef
 
 $(READY): PACKAGES := -e . --group dev
@@ -48,8 +49,10 @@ $(DOCS)/.ready: pyproject.toml constraints.txt
 test-system: setup $(DOCS)/.ready $(if $(shell command -v npm),$(NODE_PACKAGES))
 	$(PYTEST_ON_EACH_CORE) tests/system
 
-# What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB.
+# What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB. Compiling all of that takes
+# longer than the one test, as with the two environments below.
 ARGOS := .venv-argos
+$(ARGOS)/.ready: INSTALL += --no-compile
 $(ARGOS)/.ready: PACKAGES := -e '.[torch]' argostranslate==1.11.0 pytest hypothesis
 $(ARGOS)/.ready: pyproject.toml constraints.txt
 	$(environment)
@@ -60,6 +63,7 @@ test-argos: $(ARGOS)/.ready
 
 # Translating on a cluster, with a Ray of two workers, in an environment of its own: it brings 300 MB.
 RAY := .venv-ray
+$(RAY)/.ready: INSTALL += --no-compile
 $(RAY)/.ready: PACKAGES := -e '.[torch,ray,zst]' pytest hypothesis
 $(RAY)/.ready: pyproject.toml constraints.txt
 	$(environment)
@@ -70,9 +74,10 @@ test-ray: $(RAY)/.ready
 
 # What works without torch, in an environment that has none. The fixtures of the other tests need it.
 RUNTIME := .venv-runtime
+$(RUNTIME)/.ready: INSTALL += --no-compile
 $(RUNTIME)/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(RUNTIME)
-	$(RUNTIME)/bin/python -m pip install --quiet -c constraints.txt -e '.[serve,zst]' pytest
+	$(PYTHON) -m venv $(@D)
+	$(INSTALL) -c constraints.txt -e '.[serve,zst]' pytest
 	touch $@
 
 test-runtime: $(RUNTIME)/.ready
