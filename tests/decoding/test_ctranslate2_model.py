@@ -1,12 +1,13 @@
 """CTranslate2 gives the same translations and scores as we do, for every configuration that it can run."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from headway.decoding import TorchEngine, beam_search, greedy
+from headway.decoding import TorchEngine, beam_search, ctranslate2_model, greedy
 from headway.decoding.ctranslate2_model import export_ctranslate2, pieces_of, why_not
 from headway.decoding.engine import padded
 from headway.errors import UserError
@@ -153,3 +154,11 @@ def test_tables_of_countless_positions_are_not_written():
     assert "all positions, which are too many with max_length=1048576" in (why_not(many) or "")
     assert why_not(replace(many, positions="learned")) is None
     assert "can't run a model that reads nothing" in (why_not(replace(many, max_length=1)) or "")
+
+
+def test_the_map_has_all_that_may_be_generated(monkeypatch):
+    """The end, too, which is the first piece of Marian's models; -1 fills up what is shorter."""
+    monkeypatch.setattr(ctranslate2_model, "pieces_of", lambda _: (["a", "b"], ["</s>", "x", "<pad>"]))
+    monkeypatch.setattr(ctranslate2_model, "never_generated", lambda _: [2])
+    shortlist = SimpleNamespace(always=[0], of_token=[[1, 2, -1], [-1, -1, -1]])
+    assert list(ctranslate2_model._vocabulary_map(None, shortlist)) == ["\t</s>", "a\tx"]
