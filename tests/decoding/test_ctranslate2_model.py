@@ -162,3 +162,9 @@ def test_the_map_has_all_that_may_be_generated(monkeypatch):
     monkeypatch.setattr(ctranslate2_model, "never_generated", lambda _: [2])
     shortlist = SimpleNamespace(always=[0], of_token=[[1, 2, -1], [-1, -1, -1]])
     assert list(ctranslate2_model._vocabulary_map(None, shortlist)) == ["\t</s>", "a\tx"]
+
+
+def test_quantizations_are_those_of_the_tool():
+    assert set(ctranslate2_model.QUANTIZATIONS) == set(
+        pytest.importorskip("ctranslate2").specs.model_spec.ACCEPTED_MODEL_TYPES
+    )

@@ -357,6 +357,16 @@ def test_no_translation_is_empty_unless_a_prefix_is_all_of_it(cache, shortlist):
         assert [translation.text for translation in found][::2] == ["a dog", "the"]
 
 
+def test_who_is_stopped_neither_searches_nor_scores(cache):
+    searcher = ctranslate2_searcher.CTranslate2Searcher(stored(), "cpu", "fp32", 1)
+    assert searcher.score([[5]], [[6]])
+    searcher.stop()
+    with pytest.raises(KeyboardInterrupt):
+        searcher.search([[5]], SearchOptions(), [3], [[]])
+    with pytest.raises(KeyboardInterrupt):
+        searcher.score([[5]], [[6]])
+
+
 def test_int8_translates(cache):
     translator = Translator(stored(), engine="ctranslate2", precision="int8")
     assert translator.translate(["the cat sat"], beam_size=2)[0].text
