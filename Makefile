@@ -50,7 +50,7 @@ test-system: setup $(DOCS)/.ready $(if $(shell command -v npm),$(NODE_PACKAGES))
 	$(PYTEST_ON_EACH_CORE) tests/system
 
 # What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB. Compiling all of that takes
-# longer than the one test, as with the two environments below.
+# longer than the one test.
 ARGOS := .venv-argos
 $(ARGOS)/.ready: INSTALL += --no-compile
 $(ARGOS)/.ready: PACKAGES := -e '.[torch]' argostranslate==1.11.0 pytest hypothesis
@@ -63,7 +63,6 @@ test-argos: $(ARGOS)/.ready
 
 # Translating on a cluster, with a Ray of two workers, in an environment of its own: it brings 300 MB.
 RAY := .venv-ray
-$(RAY)/.ready: INSTALL += --no-compile
 $(RAY)/.ready: PACKAGES := -e '.[torch,ray,zst]' pytest hypothesis
 $(RAY)/.ready: pyproject.toml constraints.txt
 	$(environment)
@@ -74,7 +73,6 @@ test-ray: $(RAY)/.ready
 
 # What works without torch, in an environment that has none. The fixtures of the other tests need it.
 RUNTIME := .venv-runtime
-$(RUNTIME)/.ready: INSTALL += --no-compile
 $(RUNTIME)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(@D)
 	$(INSTALL) -c constraints.txt -e '.[serve,zst]' pytest
