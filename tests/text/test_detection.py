@@ -2,7 +2,8 @@
 
 import pytest
 
-from headway.text.detection import detect, script_of_character
+from headway.text import detection
+from headway.text.detection import Detected, among_all, detect, script_of_character
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,15 @@ def test_text_without_letters_is_in_no_language():
 @pytest.mark.parametrize(("letters", "script"), [("日本語ひらがなカタカナ", "CJK"), ("ＡＢcd", "LATIN")])
 def test_scripts_that_a_text_mixes_are_one(letters, script):
     assert {script_of_character(letter) for letter in letters} == {script}
+
+
+def test_a_language_is_weighed_against_the_other_one_of_its_script():
+    pytest.importorskip("lingua")
+    hindi = "यह एक बहुत अच्छी किताब है और मैं इसे पढ़ रहा हूँ"
+    for code, confidence in (("hi", 100.0), ("mr", 0.0)):
+        assert among_all(hindi, [Detected(code, 100.0)]) == [Detected(code, pytest.approx(confidence, abs=5))]
+
+
+def test_confidence_has_one_decimal(monkeypatch):
+    monkeypatch.setattr(detection, "_share", lambda *_: 1 / 3)
+    assert among_all("words", [Detected("en", 100.0)]) == [Detected("en", 33.3)]
