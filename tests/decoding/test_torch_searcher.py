@@ -48,6 +48,16 @@ def test_each_source_has_its_own_prefix_and_cap(searcher, options, asked):
         )
 
 
+def test_a_source_without_room_for_its_phrases_is_searched_without_them(searcher):
+    sources, caps, prefixes = [[5, 6], [6, 7, 8]], [2, 9], [[], []]
+    required = RequiredPhrases([(Phrase((4, 5, 6)),), (Phrase((4,)),)], np.zeros(VOCABULARY, dtype=bool))
+    options = SearchOptions(beam_size=2)
+    [found], [other] = searcher.search(sources, options, caps, prefixes, required)
+    [[free]] = searcher.search(sources[:1], options, caps[:1], prefixes[:1])
+    assert (found.ids, found.score) == (free.ids, pytest.approx(free.score, abs=1e-5))
+    assert 4 in other.ids
+
+
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_sources_that_are_done_leave_the_others_what_they_must_have(searcher, beam_size):
     """Many are done before others; each has other phrases, another cap and another prefix."""

@@ -77,3 +77,11 @@ def test_groups_change_no_number(number):
     for form in (grouped, grouped.replace(",", "."), grouped.replace(",", "\u202f"), grouped.replace(",", "'")):
         assert check_numbers(f"x {number} y", f"x {form} y", ("en", "cs")) == NumberCheck()
         assert check_numbers(f"x {number} y", f"x {form}7 y", ("en", "cs")).missing
+
+
+@pytest.mark.parametrize(
+    ("translation", "missing"),
+    [("`15` Dateien", ()), ("https://a.b/15 Dateien", ()), ('<b id="15">Dateien</b>', ("15",))],
+)
+def test_a_number_may_be_in_code_but_not_in_markup(translation, missing):
+    assert check_numbers("Keep 15 files", translation, ("en", "de")).missing == missing
