@@ -498,6 +498,26 @@ def test_a_link_in_the_same_tab_and_the_way_back_open_their_sentences(open_page)
     assert page.locator("#glass-tab-steps[aria-selected=true]").count() == 1
 
 
+def test_the_page_asks_to_inspect_one_at_a_time(open_page):
+    page, under_way, most = open_page(glass=None), set(), []
+
+    def begun(request) -> None:
+        if request.url.endswith("/inspect"):
+            under_way.add(request)
+            most.append(len(under_way))
+
+    page.on("request", begun)
+    page.on("requestfinished", lambda request: under_way.discard(request))  # noqa: PLW0108  # it marks the function
+    page.on("requestfailed", lambda request: under_way.discard(request))  # noqa: PLW0108
+    page.click("#inside summary")
+    for words in ("ant bee", "cat dog"):  # by the second one, torch and the glass box are loaded
+        translated(page, words, " ".join(reversed(words.split())))
+        sync_api.expect(page.locator("#glass .sentence-line")).to_contain_text(words, timeout=60_000)
+        sync_api.expect(page.locator("#sureness")).not_to_be_empty(timeout=60_000)
+    assert len(most) > 3  # for the glass box and for the confidence in each word
+    assert max(most) == 1
+
+
 def test_letters_are_large_only_while_the_box_is_seen(open_page):
     page = open_page(glass=None)
     size = sync_api.expect(page.locator("html"))
@@ -539,7 +559,7 @@ def test_where_a_busy_server_measures_no_heads_it_is_not_asked_again(open_page):
 
 def test_a_view_of_the_text_before_is_asked_for_no_longer(open_page):
     page = open_page()
-    page.route("**/inspect", lambda route: None)  # no answer
+    page.route("**/inspect", lambda route: None if is_look(route.request) else route.fallback())  # no answer
     translated(page, "ant bee", "bee ant")
     with page.expect_request(is_look) as first:
         page.click("#inside summary")

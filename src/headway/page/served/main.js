@@ -6,7 +6,7 @@ import { namesAnother, showInside } from "./inside.js";
 import { judge, wordElements } from "./judging.js";
 import { analysesFor, areInspected, exampleButtons, modelLine, modelsFor } from "./models.js";
 import { sentencesOf } from "./sentences.js";
-import { get, post } from "./server.js";
+import { get, inspectInTurn, post } from "./server.js";
 import { choosePageLanguage, fillWords, languageName, otherLanguage, pageLanguage, say } from "./words.js";
 
 const ALTERNATIVES = 2;
@@ -182,7 +182,7 @@ function look() {
   }
   const inspect = (text, options) => {
     const tries = options.analyses?.includes("head_importance") ? 1 : undefined; // too much work to ask for again and again
-    return post("inspect", { q: text, source, target, ...options, ...key() }, { signal, tries });
+    return inspectInTurn({ q: text, source, target, ...options, ...key() }, { signal, tries });
   };
   const analyses = (record) => analysesFor(state.models, record, target);
   showInside($("glass"), { text: chosenSentence(), inspect, analysesFor: analyses, language: state.language, languages: { from: source, to: target }, notice });
@@ -194,7 +194,7 @@ async function judgeAnswer(text) {
   const { signal } = (state.judging = new AbortController());
   const [source, target] = [sourceLanguage(), $("target").value];
   const inspect = (sentence, options) =>
-    post("inspect", { q: sentence, source, target, ...options, ...key() }, { signal, tries: 1 });
+    inspectInTurn({ q: sentence, source, target, ...options, ...key() }, { signal, tries: 1 });
   try {
     state.judged = await judge({ text, source, translation: state.answer, target, words: state.words, inspect });
   } catch {

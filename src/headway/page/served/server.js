@@ -1,6 +1,7 @@
 // Asks the server. Every function may throw a Refusal, or an AbortError where its signal is aborted.
 
 const [TRIES, PATIENCE] = [4, 60]; // seconds
+let inspected = Promise.resolve(); // when every request to inspect is answered
 
 export class Refusal extends Error {
   /** status: as HTTP has it, 0 where the server can't be reached. */
@@ -25,6 +26,16 @@ export async function post(path, fields, { signal, id, busy = () => {}, tries: m
     busy();
     await pause(1000 * wait, signal);
   }
+}
+
+/** Posts a request to inspect once those before it are answered: the server works on one at a time, and lets few of a client wait. */
+export function inspectInTurn(fields, options) {
+  const answer = inspected.then(() => {
+    options.signal.throwIfAborted();
+    return post("inspect", fields, options);
+  });
+  inspected = answer.catch(() => {});
+  return answer;
 }
 
 function form(fields) {
