@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Tests start hundreds of processes: each would compile the project anew where the shell forbids Python to keep bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test test-system test-argos test-ray test-runtime test-container test-office test-faults mutants fuzz lint bench bench-peers bench-deploying results results-quick soak reference docs site docs-messages dist clean
 
@@ -10,7 +12,8 @@ setup: $(READY)
 
 # An environment with PACKAGES, in the folder of the target. pip comes first, because Python 3.11's knows no dependency
 # groups, then torch at its pin: any other requirement that reaches it would bring another build.
-INSTALL = $(@D)/bin/python -m pip install --quiet
+# Python compiles what it imports, in all but .venv: compiling every file of a package takes longer than a test or two.
+INSTALL = $(@D)/bin/python -m pip install --quiet $(if $(filter $(VENV),$(@D)),,--no-compile)
 define environment
 	$(PYTHON) -m venv $(@D)
 	$(INSTALL) "$$(grep '^pip==' constraints.txt)"
@@ -49,10 +52,8 @@ $(DOCS)/.ready: pyproject.toml constraints.txt
 test-system: setup $(DOCS)/.ready $(if $(shell command -v npm),$(NODE_PACKAGES))
 	$(PYTEST_ON_EACH_CORE) tests/system
 
-# What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB. Compiling all of that takes
-# longer than the one test.
+# What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB.
 ARGOS := .venv-argos
-$(ARGOS)/.ready: INSTALL += --no-compile
 $(ARGOS)/.ready: PACKAGES := -e '.[torch]' argostranslate==1.11.0 pytest hypothesis
 $(ARGOS)/.ready: pyproject.toml constraints.txt
 	$(environment)

@@ -162,7 +162,7 @@ def test_a_cache_that_takes_nothing_is_told_of_and_done_without(reason, cache, m
     assert use(one) == one.model.output.weight.detach().numpy().tobytes()
     [notice] = caplog.messages
     assert f"{cache}: " in notice
-    assert os.strerror(reason) in notice
+    assert f"({os.strerror(reason)})" in notice
     assert "HEADWAY_CACHE" in notice
     assert list(cache.iterdir()) == []
 

@@ -393,6 +393,11 @@ def test_each_takes_all_threads_and_torch_keeps_them(cache):
         torch.set_num_threads(before)
 
 
+def test_another_device_is_refused_with_the_remedy():
+    with pytest.raises(UserError, match=r"^engine ctranslate2 doesn't run on mps; use --device cpu$"):
+        ctranslate2_searcher.CTranslate2Searcher(stored(), "mps", "fp32", threads=1)
+
+
 def test_missing_libraries_of_cuda_are_one_line(cache, monkeypatch):
     class Engine:
         def translate_batch(self, *_, **__):

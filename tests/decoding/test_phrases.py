@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headway.decoding import Phrase, RequiredPhrases
 from headway.decoding.beam import beam_search
-from headway.decoding.constrained_beams import NONE, ConstrainedBeams
+from headway.decoding.constrained_beams import NONE, ConstrainedBeams, in_turns
 from headway.decoding.searcher import length_penalty
 from tests.decoding.tables import EOS, STEPS, SYMBOLS, TableEngine, exhaustive
 
@@ -120,6 +120,25 @@ def test_a_begun_phrase_is_judged_with_the_expected_cost_of_its_rest():
     of_phrases = found.phrases[0] != NONE
     assert found.tokens[0][of_phrases].tolist() == [2, 4]
     assert found.scores[0][of_phrases].tolist() == [-2.0, -1.0]
+
+
+@given(
+    st.lists(
+        st.tuples(st.permutations(range(9)), st.lists(st.integers(0, 3), min_size=9, max_size=9), st.integers(0, 9)),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_banks_take_turns_the_fullest_first_each_with_its_best(sentences):
+    totals = np.array([[-one if one < possible else -np.inf for one in ranks] for ranks, _, possible in sentences])
+    banks = np.array([banks for _, banks, _ in sentences])
+    for order, total, bank in zip(in_turns(totals, banks), totals, banks, strict=True):
+        best_first = [one for one in np.argsort(-total) if np.isfinite(total[one])]
+        left, wanted = {number: [one for one in best_first if bank[one] == number] for number in range(4)}, []
+        while any(left.values()):
+            wanted += [left[number].pop(0) for number in (3, 2, 1, 0) if left[number]]
+        assert [*order[: len(wanted)]] == wanted
+        assert sorted(order) == [*range(9)]
 
 
 def test_no_room_for_the_phrases_gives_no_hypothesis():

@@ -10,11 +10,13 @@ from tests.storage.test_int8_check import CHECK
 
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
+from headway.model.config import IMPOSSIBLE
 from headway.recipe.reading import make_recipe
 from headway.storage import Calibration, StoredModel, load_model, save_model, with_int8
 from headway.text.domain import Domain
 from headway.text.shortlist import learn_shortlist
 from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import UNK_ID
 from headway.text.words import WordTokenizer
 from headway.training.extending import cut_model, extend_model
 from headway.training.start import load_initial_model
@@ -116,6 +118,17 @@ def test_the_logit_of_a_new_token_is_the_mean_of_its_parts():
             torch.testing.assert_close(logits[..., id_], logits[..., parts].mean(-1))
             mean = after.model.source_embedding.weight[parts].mean(0)
             torch.testing.assert_close(after.model.source_embedding.weight[id_], mean)
+
+
+def test_a_part_that_no_translation_may_have_does_not_rule_out_the_new_token():
+    before, texts = stored(output_bias=True), ["a sly dog"] * 20
+    impossible, possible = before.target_tokenizer.encode("sly")
+    with torch.no_grad():
+        before.model.output.bias[:] = torch.arange(float(before.target_tokenizer.vocab_size))
+        before.model.output.bias[impossible] = IMPOSSIBLE
+    after = extend_model(before, 20, texts)
+    id_ = after.target_tokenizer.vocabulary.index("▁sly")
+    assert after.model.output.bias[id_] == (UNK_ID + possible) / 2
 
 
 def test_an_extended_model_is_stored_and_read(both, tmp_path):

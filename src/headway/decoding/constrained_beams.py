@@ -162,7 +162,7 @@ class ConstrainedBeams(Beams):
         begun = self.coverage.begun.sum(axis=2)[:, :, None]  # (sentences, width, 1)
         banks = joined(begun, begun + (self.coverage.current[:, :, None] == NONE))
         costs_after = (self._costs_from() - self.costs)[(*self._numbers(), offsets)]  # (sentences, width, phrases)
-        order = _in_turns(totals + joined(0, costs_after), banks)[:, : 2 * beam_size]
+        order = in_turns(totals + joined(0, costs_after), banks)[:, : 2 * beam_size]
         place = np.arange(width)[:, None]
         found = (joined(place, place), joined(ids, tokens), totals, joined(NONE, np.arange(count)))
         return Continuations(*(np.take_along_axis(one, order, axis=1) for one in found))
@@ -228,7 +228,7 @@ class ConstrainedBeams(Beams):
         log_probabilities.index_fill_(0, rows((state.current != NONE) | no_room), -torch.inf)
 
 
-def _in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:
+def in_turns(totals: np.ndarray, banks: np.ndarray) -> np.ndarray:
     """The order in which the banks take turns, the one with the most phrases first, each with its best candidate left.
     Both (sentences, candidates)."""
     order = np.lexsort((-totals, -banks), axis=1)

@@ -226,8 +226,7 @@ def shares_of_bad_pairs(pairs: Sequence[Pair], languages: Sides) -> dict[str, fl
 def judge_sides(pairs: Sequence[Pair], data: DataSection, request: RunRequest, tell: Callable[[str], None]) -> None:
     """Raises UserError if the filters drop nearly all pairs, as where source and target are exchanged. Warns where
     lingua, if it is there, finds each side in the language of the other."""
-    filters = data.filters.model_copy(update={"overlap": None})  # which needs the other parts
-    languages = data.source_language, data.target_language
+    filters, languages = data.filters, (data.source_language, data.target_language)
     tests = filter_tests(filters, languages)
     reasons = Counter(next((name for name, test in tests if test(one.source, one.target)), "") for one in pairs)
     sides = [one.source for one in pairs], [one.target for one in pairs]
