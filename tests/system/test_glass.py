@@ -9,7 +9,7 @@ import pytest
 from headway import Translator
 from headway.insight.what_if import read_edits
 from tests.page.decoding import decoded
-from tests.system.browsing import FOLDER, Window, open_live, read_page, write_page
+from tests.system.browsing import FOLDER, Window, open_live, read_page, wait_until, write_page
 from tests.system.running import run_headway
 from tests.system.test_glass_what_if import shares_in, words_in
 
@@ -329,7 +329,7 @@ def test_what_if_beside_a_live_model(browser, translator):
     page.check("[value=positions_off]")
     window.contains(".result h4 >> nth=0", together)
     page.uncheck("[value=positions_off]")  # what is shown is of the switches as they stand
-    page.wait_for_function("(text) => document.querySelector('.result h4')?.textContent === text", arg=one)
+    wait_until(page, "(text) => document.querySelector('.result h4')?.textContent === text", one)
     page.uncheck("[value=scaling_off]")
     window.count(".result h4", 0)
     page.evaluate("void (window.fetch = async () => { throw new Error('gone') })")

@@ -1,6 +1,7 @@
 """The glass box under load, with hostile text, on a phone, in light and dark: nothing breaks, nothing is slow."""
 
 import dataclasses
+import math
 import re
 
 import numpy as np
@@ -25,8 +26,8 @@ HOSTILE = [
 TEXTS = {"text", "piece", "source"}
 READY_WITHIN = 1000  # milliseconds, on a machine that needs as many as `PACE_OF_BOUNDS` for what `PACE` does
 ANSWERED_WITHIN = 50
-FRAME = 17  # milliseconds; what just misses a frame waits for the next one
 PACE_OF_BOUNDS = 25
+PLAIN_OF_BOUNDS = 32  # milliseconds in which that machine answers with a plain table
 FILL = """(table) => {
     for (let row = 0; row < 60; row++)
       for (let column = 0, cells = table.insertRow(); column < 30; column++)
@@ -50,10 +51,14 @@ PLAIN_TABLE = f"""() => {{
   button.id = "plain";
   button.style = "position: fixed; inset: 0 auto auto 0; z-index: 9";
   button.textContent = "a plain table";
-  const table = document.createElement("table");
-  table.style = "position: fixed; inset: 0 auto auto 0";
-  button.onclick = () => ({FILL})(table);
-  document.body.prepend(button, table);
+  let table = null;
+  button.onclick = () => {{
+    table?.remove();
+    table = document.createElement("table");
+    table.style = "position: fixed; inset: 0 auto auto 0";
+    ({FILL})(table);
+  }};
+  document.body.prepend(button);
 }}"""
 
 
@@ -158,8 +163,7 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
     )
     times = page.evaluate(f"{entries}.map((one) => one.domContentLoadedEventEnd ?? one.startTime)")
     assert len(times) == 2
-    slowness = max(1.0, page.evaluate(PACE) / PACE_OF_BOUNDS)
-    assert max(times) < READY_WITHIN * slowness
+    assert max(times) < READY_WITHIN * max(1.0, page.evaluate(PACE) / PACE_OF_BOUNDS)
 
     tried: dict[str, list[float]] = {}
 
@@ -173,12 +177,12 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
     def timed(what: str, act) -> None:
         tried.setdefault(what, []).append(answer(act))
 
-    slow: dict[str, list[float]] = {}
-    plain: list[float] = []
+    shares: dict[str, float] = {}  # of the time that each may take, in its best round
     for _ in range(8):
         page.reload()  # everything is seen for the first time again
         page.wait_for_timeout(300)
-        slowness = max(slowness, page.evaluate(PACE) / PACE_OF_BOUNDS)
+        slowness = max(1.0, page.evaluate(PACE) / PACE_OF_BOUNDS)
+        tried.clear()
         for name in (*VIEWS[1:], VIEWS[0]):
             timed(f"view {name}", lambda name=name: page.click(f"#glass-tab-{name}"))
         window.view("machine")
@@ -200,14 +204,14 @@ def test_a_large_record_is_ready_and_answers_at_once(browser, large_page):
             timed("step", page.locator(".player button >> nth=3").click)
         window.view("translate")
         timed("word", page.locator(".words.target .word >> nth=40").click)
-        # Other work takes the cores from the processes that draw, too: then it's as long as for a plain table.
+        # Other work takes the cores from the processes that draw, too: a plain table takes longer then.
         page.evaluate(PLAIN_TABLE)
-        plain.append(answer(lambda: page.click("#plain")))
-        bound = max(ANSWERED_WITHIN * slowness, min(plain) + FRAME)
-        slow = {what: times for what, times in tried.items() if min(times) > bound}
-        if not slow:  # other work on the machine only ever adds
+        slowness = max(slowness, min(answer(lambda: page.click("#plain")) for _ in range(3)) / PLAIN_OF_BOUNDS)
+        for what, times in tried.items():
+            shares[what] = min(shares.get(what, math.inf), min(times) / (ANSWERED_WITHIN * slowness))
+        if max(shares.values()) <= 1:  # other work on the machine only ever adds
             break
-    assert not slow
+    assert max(shares.values()) <= 1, shares
     window.close()
 
 
@@ -294,7 +298,7 @@ def test_who_wants_no_motion_has_none(browser, translator):
             window.page.keyboard.press("Enter")
         window.contains(".sentence-line", "ant bee cat dog")
         moving[motion] = window.page.evaluate("getComputedStyle(document.querySelector('.target .word')).animationName")
-        window.close()
+        window.close(may_move=True)
     assert moving == {"reduce": "none", "no-preference": "glass-arrive"}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from headway.insight.what_if import read_edits
 from headway.page.export import export_web
-from tests.system.browsing import Window, open_live
+from tests.system.browsing import Window, open_live, wait_until
 
 TEXT, OTHER = "the cat sat on the mat", "the mat sat"
 EDITS = [{"kind": "positions_off"}]
@@ -99,7 +99,7 @@ def test_of_the_sentences_beside_the_last_is_shown_also_where_the_box_is_drawn_a
     page.evaluate(HELD)
     page.fill("#glass-beside", "a dog")
     page.press("#glass-beside", "Enter")
-    page.wait_for_function("window.held.length === 1")
+    wait_until(page, "window.held.length === 1")
     page.fill("#glass-beside", OTHER)
     page.press("#glass-beside", "Enter")
     window.contains(".compared > div >> nth=1", OTHER)
@@ -108,9 +108,9 @@ def test_of_the_sentences_beside_the_last_is_shown_also_where_the_box_is_drawn_a
     window.contains(".compared > div >> nth=1", OTHER)
     page.fill("#glass-beside", "a dog")
     page.press("#glass-beside", "Enter")
-    page.wait_for_function("window.held.length === 1")
+    wait_until(page, "window.held.length === 1")
     page.click(".tool-theme")
-    page.wait_for_function("window.held.length === 2")
+    wait_until(page, "window.held.length === 2")
     page.evaluate("window.held.forEach((go) => go())")
     window.contains(".compared > div >> nth=1", "a dog")
     window.close(may_move=True)
@@ -165,7 +165,7 @@ def test_the_page_without_a_server_keeps_its_sentence_beside_another(browser, ra
     window.page.keyboard.press("Enter")
     window.count(".compared > div", 2)
     window.page.click(".language")
-    window.page.wait_for_function("document.documentElement.lang === 'ko'")
+    wait_until(window.page, "document.documentElement.lang === 'ko'")
     assert window.texts(".glass-head .sentence-line") == first
     window.view("translate")
     window.page.evaluate(SLOW)
@@ -174,7 +174,7 @@ def test_the_page_without_a_server_keeps_its_sentence_beside_another(browser, ra
     window.page.click(".language")  # what was asked before it is overtaken
     window.page.wait_for_timeout(2000)
     window.page.click(".language")
-    window.page.wait_for_function("document.documentElement.lang === 'ko'")
+    wait_until(window.page, "document.documentElement.lang === 'ko'")
     assert window.texts(".glass-head .sentence-line") == first
     window.asked = [url for url in window.asked if not url.startswith("blob:")]
     window.close(may_move=True)

@@ -6,7 +6,7 @@ import pytest
 
 from headway.insight.analyses.head_importance import AskHeadImportance
 from headway.insight.what_if import read_edits
-from tests.system.browsing import Window, open_live
+from tests.system.browsing import Window, open_live, wait_until
 
 TEXT = "the cat sat on the mat"
 MOUNT = """async (record) => {
@@ -95,7 +95,7 @@ def test_what_was_refused_is_asked_again_when_another_view_is_opened(window, ran
     asked = "(part) => window.asked.filter((options) => options.includes(part)).length"
 
     def wait_for(part: str, count: int) -> None:
-        window.page.wait_for_function(f"([part, count]) => ({asked})(part) === count", arg=[part, count])
+        wait_until(window.page, f"([part, count]) => ({asked})(part) === count", [part, count])
 
     window.view("needs")
     window.contains("#glass-view .status >> nth=0", "busy")
@@ -110,4 +110,4 @@ def test_what_was_refused_is_asked_again_when_another_view_is_opened(window, ran
         window.view(view)
         wait_for(part, before[part] + 1)
     window.view("heads")
-    window.page.wait_for_function(f"(count) => ({asked})('.weights\"') > count", arg=before['.weights"'])
+    wait_until(window.page, f"(count) => ({asked})('.weights\"') > count", before['.weights"'])

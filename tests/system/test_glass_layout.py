@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.system.browsing import random_translator
+from tests.system.browsing import random_translator, wait_until
 
 TEXT = "the cat sat on the mat and the dog lay on the rug"
 SIZES = [(1280, 800), (1440, 900)]
@@ -41,7 +41,7 @@ def test_a_score_and_its_matrix_are_seen_together(opened, document, language, wi
     window = opened(document, language, width=width, height=height)
     window.view("machine")
     window.page.click(".decoder [data-place=cross]")
-    window.page.wait_for_function("scrollY > 0")
+    wait_until(window.page, "scrollY > 0")
     parts = ".panel > header, .panel > .controls, .told-numbers, .scene canvas, .block"
     assert window.page.evaluate(OUTSIDE, parts) == []
 

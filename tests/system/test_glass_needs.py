@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headway.insight.analyses.head_importance import AskHeadImportance
-from tests.system.browsing import Window, open_live
+from tests.system.browsing import Window, open_live, wait_until
 
 TEXT = "the cat sat on the mat"
 PLAIN = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "faithfulness"]
@@ -175,7 +175,7 @@ def test_beside_a_live_model_numbers_are_its_own(browser, random, language):
     window.page.click(".block h4 button >> nth=0")
     before = len(requests)
     window.page.click(".tool-exact")
-    window.page.wait_for_function("document.querySelector('.tool-exact').getAttribute('aria-pressed') === 'true'")
+    wait_until(window.page, "document.querySelector('.tool-exact').getAttribute('aria-pressed') === 'true'")
     window.view("heads")
     picture = window.page.locator(".large-pictures .matrix:not(.lines) canvas[tabindex]")
     wanted = random.inspect(TEXT).attention["cross"]

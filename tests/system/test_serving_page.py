@@ -13,7 +13,7 @@ from benchmarks.load import ServerProcess
 from headway import Translator
 from headway.insight.analyses import NAMES
 from headway.storage import load_model, save_model
-from tests.system.browsing import found_by_axe, unreached
+from tests.system.browsing import found_by_axe, unreached, wait_until
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
@@ -459,7 +459,7 @@ def test_a_link_opens_a_sentence_and_a_view(open_page):
     assert all(part in page.url for part in ("view=steps", "text=ant+bee", "from=src", "to=tgt"))
     translated(page, "cat dog", "dog cat")
     sync_api.expect(page.locator("#glass .sentence-line")).to_contain_text("dog cat")
-    page.wait_for_function("location.hash.includes('text=cat+dog')")
+    wait_until(page, "location.hash.includes('text=cat+dog')")
 
 
 def test_numbers_are_written_as_the_page_is(open_page):
