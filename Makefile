@@ -12,7 +12,7 @@ setup: $(READY)
 
 # An environment with PACKAGES, in the folder of the target. pip comes first, because Python 3.11's knows no dependency
 # groups, then torch at its pin: any other requirement that reaches it would bring another build.
-# Python compiles what it imports, in all but .venv: compiling every file of a package takes longer than a test or two.
+# Only .venv is compiled when it is installed: few tests run in the others, for which Python compiles what they import.
 INSTALL = $(@D)/bin/python -m pip install --quiet $(if $(filter $(VENV),$(@D)),,--no-compile)
 define environment
 	$(PYTHON) -m venv $(@D)

@@ -1,7 +1,7 @@
 // Asks the server. Every function may throw a Refusal, or an AbortError where its signal is aborted.
 
 const [TRIES, PATIENCE] = [4, 60]; // seconds
-let inspected = Promise.resolve(); // when every request to inspect is answered
+let inspected = Promise.resolve(); // settles once the requests to inspect so far are answered
 
 export class Refusal extends Error {
   /** status: as HTTP has it, 0 where the server can't be reached. */
@@ -28,7 +28,7 @@ export async function post(path, fields, { signal, id, busy = () => {}, tries: m
   }
 }
 
-/** Posts a request to inspect once those before it are answered: the server works on one at a time, and lets few of a client wait. */
+/** Posts a request to inspect once those before it are answered: the server runs one at a time, and few of a client may wait. */
 export function inspectInTurn(fields, options) {
   const answer = inspected.then(() => {
     options.signal.throwIfAborted();
