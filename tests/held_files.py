@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ def held_files() -> set[str]:
         return set()
     lines = (PROCESS / "maps").read_text().splitlines()
     mapped = {fields[5] for line in lines if len(fields := line.split(maxsplit=5)) == 6}
-    opened = {descriptor.resolve() for descriptor in (PROCESS / "fd").iterdir()}
+    opened = set()
+    for descriptor in (PROCESS / "fd").iterdir():
+        with suppress(FileNotFoundError):  # another thread has closed it
+            opened.add(descriptor.readlink())
     return mapped | {str(path) for path in opened if not path.is_dir()}  # Windows opens no folders
 
 

@@ -1,9 +1,13 @@
 """The fixture `held_files_stay` refuses what Windows refuses."""
 
 import mmap
+import os
 import shutil
+from threading import Event, Thread
 
 import pytest
+
+from tests.held_files import held_files
 
 
 @pytest.mark.usefixtures("held_files_stay")
@@ -36,3 +40,20 @@ def test_what_is_held_stays_until_it_is_let_go(tmp_path, how):
         memory.close()
     shutil.rmtree(folder)
     assert not folder.exists()
+
+
+def test_files_that_another_thread_closes_meanwhile_are_no_error():
+    done = Event()
+
+    def open_and_close() -> None:
+        while not done.is_set():
+            os.close(os.open(os.devnull, os.O_RDONLY))
+
+    thread = Thread(target=open_and_close)
+    thread.start()
+    try:
+        with open(__file__, "rb"):
+            assert all(__file__ in held_files() for _ in range(300))
+    finally:
+        done.set()
+        thread.join()
