@@ -5,6 +5,7 @@ from tests.translator.test_translator import translator
 from headway.cli.translate import SHOWN, Notices
 from headway.data.lines import Line
 from headway.translator.lines import LineOptions, LineTranslator
+from headway.translator.translation import Translation
 
 
 def test_many_lines_cut_off_hide_no_other_notice(capsys):
@@ -37,3 +38,25 @@ def test_lines_left_blank_are_counted_apart(capsys):
     told = capsys.readouterr().err.splitlines()
     assert len(told) == SHOWN + 1
     assert told[-1] == "headway: 10 more lines were left blank"
+
+
+def test_lines_without_a_term_of_the_glossary_are_not_said_to_be_blank(capsys, monkeypatch):
+    door = translator()
+    monkeypatch.setattr(door, "translate", lambda texts, **_: [Translation("cut", 0.0, "eos") for _ in texts])
+    work = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),)))
+    notices, written = Notices(), work.translate([Line(number, "the cat") for number in range(30)])
+    assert written.failed == 0
+    for text in written.notices:
+        notices(text)
+    notices.end()
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == SHOWN + 1
+    assert told[-1] == "headway: 10 more lines lack terms of the glossary"
+
+
+def test_all_progress_of_a_cluster_is_told(capsys):
+    notices, progress = Notices(), [f"{done} of 40 shards, {done}00 of 4,000 lines" for done in range(1, 41)]
+    for text in progress:
+        notices(text)
+    notices.end()
+    assert capsys.readouterr().err.splitlines() == [f"headway: {text}" for text in progress]

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from headway.serving.client import ServerTranslator
 
 SHOWN = 20
-"""Lines of a job that are named one by one on standard error."""
+"""Lines of a job that are named one by one on standard error, of each kind."""
+FAULTS = {
+    "left blank": "were left blank",
+    "was cut off": "were cut off",
+    "the glossary": "lack terms of the glossary",
+}
+"""Words of a notice of a line, by which its kind is known, and how further lines of the kind are told."""
 FOLLOWED_BY_SERVERS = {"server", "as_", "source_language", "target_language", "beam_size", "output"}
 """Options that don't need the model here."""
 OF_WHOLE_FILES = {
@@ -42,26 +48,26 @@ OF_WHOLE_FILES = {
 
 
 class Notices:
-    """Notices on standard error: everything about the job, the first few lines that were cut off, and the first
-    few that were left blank. A billion lines may have a billion of these."""
+    """Notices on standard error: all but those of lines beyond the first few of each kind, which are counted. A billion
+    lines may have a billion of these."""
 
     def __init__(self) -> None:
-        self._lines = {"cut off": 0, "left blank": 0}
+        self._lines = dict.fromkeys(FAULTS, 0)
         self.failed = 0
         """Lines that have no translation."""
 
     def __call__(self, text: str) -> None:
-        if not text.startswith("notice: "):
-            kind = "cut off" if " was cut off" in text else "left blank"
-            self._lines[kind] += 1
-            if self._lines[kind] > SHOWN:
+        fault = next((one for one in FAULTS if one in text), None)
+        if fault is not None:
+            self._lines[fault] += 1
+            if self._lines[fault] > SHOWN:
                 return
         tell(f"headway: {text}")
 
     def end(self) -> None:
-        for kind, lines in self._lines.items():
+        for fault, lines in self._lines.items():
             if lines > SHOWN:
-                tell(f"headway: {lines - SHOWN:,} more lines were {kind}")
+                tell(f"headway: {lines - SHOWN:,} more lines {FAULTS[fault]}")
 
 
 @options.with_search_options
