@@ -138,3 +138,11 @@ def test_what_can_not_be_a_table_is_refused(model, options, problem):
     done = CliRunner().invoke(app, ["inspect", str(model), *options])
     with pytest.raises(UserError, match=problem):
         raise done.exception or AssertionError(done.output)
+
+
+def test_heads_are_measured_over_the_pairs_whose_sides_the_model_can_read(model, tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("a b\tc\nb\ta b c d a b c\na b c d a b c\td\n\td\nc d\ta\n")
+    done = CliRunner().invoke(app, ["inspect", str(model), "a b", "--analysis", f"head_importance={pairs}"])
+    assert done.exit_code == 0, done.exception
+    assert "over 2 sentences" in done.stdout

@@ -133,3 +133,11 @@ def test_sentences_that_the_model_can_not_read_are_not_tried():
     short = Translator(translator(max_length=6).stored, device="cpu")
     short.domain = ["a dog ran after the cat and the mat"]
     assert short.inspect("the", order=True).order is None
+
+
+def test_sentences_of_a_domain_that_is_set_later_are_tried():
+    torch.manual_seed(3)
+    door = Translator(translator().stored, device="cpu")
+    assert door.inspect("the", order=True).order is None
+    door.domain = ["a dog ran after the cat"]
+    assert door.inspect("the", order=True).order.sentences[0] == "a dog ran after the cat"

@@ -107,7 +107,7 @@ def requested(asked: Sequence[str], run: Path, translator: Translator) -> list[R
 
 def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[str, str]]:
     """Pairs that the model can read, from a file with both sides or the run's validation text. Raises UserError."""
-    from headway.insight.analyses.analysis import MOST_PAIRS
+    from headway.insight.analyses.analysis import MOST_PAIRS, can_be_analysed
 
     pairs: Iterable[tuple[str, str]]
     if file is not None:
@@ -117,7 +117,7 @@ def _pairs(file: str | None, run: Path, translator: Translator) -> list[tuple[st
             f"--analysis head_importance: {run} has no validation pairs; name a file of pairs, "
             "--analysis head_importance=PAIRS.tsv"
         )
-    usable = (pair for pair in pairs if not is_blank(pair[0]) and translator.is_readable(pair[0]))
+    usable = (pair for pair in pairs if can_be_analysed(translator, *pair, most=None))
     found = list(islice(usable, MOST_PAIRS))
     if not found:
         raise UserError(f"--analysis head_importance: {file or run} has no pair that the model can read")

@@ -138,9 +138,9 @@ def page_export(translator: Translator, model: Path, precision: str | None = Non
 
 def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> HeadImportance | None:
     """The importance of each head over some of the validation pairs; None without pairs or heads."""
+    from headway.insight.analyses.analysis import can_be_analysed
     from headway.insight.analyses.head_importance import AskHeadImportance
     from headway.insight.what_if import every_head
-    from headway.serving.pairs import can_be_analysed
 
     heads = len(every_head(translator.model.config))
     usable = [pair for pair in pairs if can_be_analysed(translator, *pair)]

@@ -40,8 +40,8 @@ from headway.translator.translator import Translator
 ALTERNATIVES = 4
 """Maximum number of other translations in a record."""
 
-_word_orders: WeakKeyDictionary[Translator, dict[str, WordOrder | None]] = WeakKeyDictionary()
-"""The result for the domain of a translator, by tag."""
+_word_orders: WeakKeyDictionary[Translator, dict[tuple[str, ...], WordOrder | None]] = WeakKeyDictionary()
+"""The result for a tag and the domain of a translator, by both."""
 
 
 def inspect(
@@ -99,12 +99,12 @@ def word_order(translator: Translator, text: str = "") -> WordOrder | None:
     own = inspector.word_order(tag, [plain])
     if own is not None and own.is_convincing:
         return own
-    known = _word_orders.setdefault(translator, {})
-    if tag not in known:
+    known, key = _word_orders.setdefault(translator, {}), (tag, *translator.domain)
+    if key not in known:
         untagged = (translator.info.source_tokenizer.split_tag(one)[1] for one in translator.domain)
         short = islice((one for one in untagged if len(one) <= LONGEST_SENTENCE), MOST_SENTENCES)
-        known[tag] = inspector.word_order(tag, short)
-    found = [one for one in (own, known[tag]) if one is not None]
+        known[key] = inspector.word_order(tag, short)
+    found = [one for one in (own, known[key]) if one is not None]
     return max(found, key=lambda one: one.rank, default=None)
 
 

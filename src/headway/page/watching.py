@@ -5,6 +5,7 @@ import json
 import math
 from typing import Any
 
+from headway.insight.analyses.analysis import can_be_analysed
 from headway.insight.maps import attention_names
 from headway.insight.what_if import every_head
 from headway.page.document import numbers_entry, record_document
@@ -79,11 +80,7 @@ def _pair(translator: Translator, pairs: list[tuple[str, str]]) -> tuple[str, st
     """The longest of the pairs of which all heads have at most MOST_WEIGHTS weights, else the shortest."""
     heads = len(every_head(translator.info.config))
     most = max(1, math.isqrt(MOST_WEIGHTS // max(1, heads)) - 1)  # without <eos>
-    fitting = [
-        (source, target)
-        for source, target in pairs
-        if translator.is_readable(source, most) and translator.is_readable(target, most, side="target")
-    ]
+    fitting = [pair for pair in pairs if can_be_analysed(translator, *pair, most=most)]
     return max(fitting, key=_length) if fitting else min(pairs, key=_length)
 
 

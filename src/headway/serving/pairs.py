@@ -15,10 +15,9 @@ from headway.devices import has_torch
 from headway.documents.parsing import TextFormat
 from headway.errors import UserError
 from headway.insight.analyses import NAMES
-from headway.insight.analyses.analysis import LONGEST_ANALYSED, MOST_PAIRS
+from headway.insight.analyses.analysis import MOST_PAIRS, can_be_analysed
 from headway.languages import read_code
 from headway.serving.schemas import TranslateRequest
-from headway.text.characters import is_blank
 from headway.text.tokenizer import language_tag
 from headway.translator import Translator
 
@@ -148,13 +147,6 @@ def _directions(translator: Translator) -> Iterator[tuple[str, str, str]]:
         yield from ((source, target, f"{language_tag(target)} ") for target in languages)
     else:
         yield source, translator.info.target_language, ""
-
-
-def can_be_analysed(translator: Translator, source: str, target: str) -> bool:
-    """Whether both sides of a pair are short enough for an analysis."""
-    if is_blank(source) or not translator.is_readable(source, LONGEST_ANALYSED):
-        return False
-    return translator.is_readable(target, LONGEST_ANALYSED, side="target")
 
 
 def examples_among(pairs: Iterable[tuple[str, str]], source: str, target: str) -> list[tuple[str, str]]:

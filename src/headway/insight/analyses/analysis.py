@@ -14,10 +14,12 @@ from headway.errors import UserError
 from headway.insight.maps import Floats
 from headway.insight.terminal import shown
 from headway.insight.what_if import Outcome, StrictForm
+from headway.text.characters import is_blank
 
 if TYPE_CHECKING:
     from headway.insight.analyses.reading import Reading
     from headway.model import Transformer
+    from headway.translator import Translator
 
 MOST_PAIRS = 100
 """Pairs over which the importance of heads is measured, at most."""
@@ -100,6 +102,13 @@ class Analyst:
         if kind not in self._results:
             self._results[kind] = (self.requests.get(kind) or kind()).compute(self)
         return self._results[kind]
+
+
+def can_be_analysed(translator: Translator, source: str, target: str, most: int | None = LONGEST_ANALYSED) -> bool:
+    """Whether the model can read both sides of a pair, the source has text, and each has at most `most` tokens."""
+    if is_blank(source) or not translator.is_readable(source, most):
+        return False
+    return translator.is_readable(target, most, side="target")
 
 
 def token(id_: int, vocabulary: Sequence[str]) -> dict[str, Any]:
