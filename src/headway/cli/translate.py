@@ -237,10 +237,10 @@ def _kind(context: typer.Context, as_: str | None, files: Sequence[str]) -> str 
     given = options.given_options(context)
     if as_ == "lines" or (as_ is None and "column" in given):
         return None
-    kind = as_ or next((kind for file in files if (kind := kind_of(file)) is not None), None)
+    file, kind = next(((file, kind) for file in files if (kind := as_ or kind_of(file))), ("-", as_))
     refused = [flag for name, flag in given.items() if name not in OF_WHOLE_FILES]
     if kind is not None and refused:
-        raise UserError(f"{refused[0]} is for lines, and {''.join(files[:1]) or '-'} is read as {kind}; see --as")
+        raise UserError(f"{refused[0]} is for lines, and {file} is read as {kind}; see --as")
     return kind
 
 
