@@ -15,12 +15,9 @@ export function logitLensPart({ record, say }, analyses) {
 
 function lensCell([best, ...others], given) {
   const list = [best, ...others].map(({ piece, probability }) => `${loosePiece(piece)} ${percent(probability)}`).join(", ");
-  return make(
-    "td",
-    { class: best.id === given ? "given" : null, title: list, "--share": best.probability.toFixed(3) },
-    make("bdi", {}, brief(loosePiece(best.piece))),
-    make("span", { class: "number" }, percent(best.probability)),
-  );
+  const cell = make("td", { class: best.id === given ? "given" : null, title: list }, make("bdi", {}, brief(loosePiece(best.piece))), make("span", { class: "number" }, percent(best.probability)));
+  cell.style.setProperty("--share", best.probability.toFixed(3));
+  return cell;
 }
 
 export function decoderLensPart({ record, say }, analyses) {

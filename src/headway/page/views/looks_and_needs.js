@@ -87,12 +87,9 @@ function comparison({ record, say }, columns, step) {
 }
 
 function barCell(share) {
-  return make(
-    "td",
-    { "--share": Math.max(0, Math.min(1, share)).toFixed(4) },
-    make("span", { class: "track" }, make("span", { class: "bar" })),
-    make("span", { class: "number" }, share < -LEAST ? `−${percent(-share)}` : percent(Math.max(0, share))),
-  );
+  const cell = make("td", {}, make("span", { class: "track" }, make("span", { class: "bar" })), make("span", { class: "number" }, share < -LEAST ? `−${percent(-share)}` : percent(Math.max(0, share))));
+  cell.style.setProperty("--share", Math.max(0, Math.min(1, share)).toFixed(4));
+  return cell;
 }
 
 function mapOf(glass, { name, matrix }) {
