@@ -83,11 +83,12 @@ function followed(glass) {
 /** The sentences that are tried of a text, where the model answers each with this problem. */
 async function patched(text, problem) {
   const tried = [];
-  const ask = async ({ other }, failed) => {
+  const status = {};
+  const ask = async ({ other }) => {
     tried.push(other);
-    failed(new Error(problem));
+    status.textContent = problem;
   };
-  const form = patchingForm({ record: { source: { text } }, say: speaker("en"), kept: (name, first) => first }, ask);
+  const form = patchingForm({ record: { source: { text } }, say: speaker("en"), kept: (name, first) => first }, ask, null, status);
   form.listeners.submit({ preventDefault() {} });
   await new Promise((done) => setTimeout(done));
   return tried;
