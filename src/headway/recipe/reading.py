@@ -21,7 +21,6 @@ from headway.data.memories import languages_of
 from headway.data.options import DataSection, listed
 from headway.errors import UserError
 from headway.languages import read_code
-from headway.model import ModelConfig
 from headway.recipe.inherited import initial_sections, mismatches
 from headway.recipe.recipe import DEFAULT_LEARNING_RATE, MODEL_KEYS, RETIRED, Recipe, Stage, stage_folder, with_teacher
 from headway.text.characters import is_unicode
@@ -210,7 +209,7 @@ def _resolved(recipe: Recipe) -> Recipe:
     """The recipe with languages, the preset's sizes and the learning rate written out. Raises _Problem."""
     size = max(recipe.tokenizer.vocab_size, 4)
     try:
-        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
+        config = recipe.transformer_config((size, size))
     except ValueError as error:
         raise _Problem(f"model: {error}") from None
     if config.share_embeddings == "all" and not recipe.tokenizer.joint:
