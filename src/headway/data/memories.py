@@ -333,7 +333,7 @@ def _of_xliff(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter
         if source is None:
             raise UserError(f"{file}, line {element.sourceline}: has no source")
         state = element.get("state", "") if target is None else target.get("state") or element.get("state", "")
-        if unit.get("translate") == "no":
+        if unit.xpath("string(ancestor-or-self::*[@translate][1]/@translate)") == "no":
             left_out[FIXED] += 1
         elif target is not None and len(target.xpath("string()").strip()) and _UNSURE.fullmatch(state):
             left_out[FUZZY] += 1
