@@ -34,7 +34,6 @@ from headway.bench.machine import fastest_dtype, matrix_peak, versions
 from headway.cli.train import bound_spinning
 from headway.data.prepare import prepare
 from headway.data.shards import ParallelIds
-from headway.model import ModelConfig
 from headway.recipe.reading import load_recipe
 from headway.training.synthetic import write_synthetic
 from training import HEADWAY, RECIPE, batches, flops_per_token, make_worker, target_tokens
@@ -151,15 +150,11 @@ def main() -> None:
     changes = [*options.changes, f"training.max_epochs={options.epochs}"]
     recipe = load_recipe(options.recipe, changes)
     with tempfile.TemporaryDirectory() as folder:
-        longest = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4).max_length
+        longest = recipe.transformer_config().max_length
         data = prepare(recipe.preparation(longest), Path(folder) / "data", lambda _: None, write_synthetic)
         todo = batches(data, recipe.training.tokens_per_batch, steps=8)
         tokens = options.epochs * target_tokens_of(data.train)
-        config = ModelConfig.preset(
-            **recipe.model_options(),
-            source_vocab_size=data.source_tokenizer.vocab_size,
-            target_vocab_size=data.target_tokenizer.vocab_size,
-        )
+        config = recipe.transformer_config((data.source_tokenizer.vocab_size, data.target_tokenizer.vocab_size))
     bound_spinning()
     step = Contender(HEADWAY, make_worker, HEADWAY, config, todo)
     step.work()  # warms up; and it has started before anything is measured

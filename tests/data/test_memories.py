@@ -173,6 +173,9 @@ def test_xliff_keeps_tags_or_their_code_and_leaves_out_what_is_not_done(files):
     assert pairs_of(files / "a.xliff", ("ko", "en")) == [(target, source, 3)]
     assert notices(files / "a.xliff") == ["entries left out: fuzzy 1, untranslated 1, not to be translated 1"]
     assert pairs_of(files / "b.xlf") == [('%d <b>files</b><sc id="3"/>', "파일 %d개", 4)]
+    group = XLIFF.replace("<trans-unit", '<group translate="no"><trans-unit', 1).replace("</body>", "</group></body>")
+    (files / "c.xliff").write_text(group.replace('id="3"', 'id="3" translate="yes"'), encoding="utf-8")
+    assert notices(files / "c.xliff") == ["entries left out: not to be translated 3, untranslated 1"]
     for name in ("a.xliff", "b.xlf"):
         assert CorpusFiles([files / name], []).named_languages() == ("en", "ko")
         with pytest.raises(UserError, match=rf"{name}, line \d: is in en and ko, not in fr and ko"):

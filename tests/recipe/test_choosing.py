@@ -27,7 +27,7 @@ def device(flops: float, text: TrainingText = MULTI30K, lines: int = 1000):
 
     def measured(recipe: Recipe) -> TrainingSpeed:
         size = recipe.tokenizer.vocab_size
-        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
+        config = recipe.transformer_config((size, size))
         parameters, tokens = count(on_meta(config).parameters()), recipe.training.tokens_per_batch
         work = 6.0 * parameters * tokens
         lengths = (text.tokens / text.pairs / 2,) * 2

@@ -497,8 +497,9 @@ def test_a_seed_that_torch_can_not_take_is_refused(recipe_file):
 
 
 def test_a_file_whose_name_is_no_text_is_refused(recipe_file):
-    with pytest.raises(UserError, match="not UTF-8"):
-        load_recipe(recipe_file, ['data.train.source="b\\udcff.de"'])
+    for key in ("train.source", "train.target", "held_out.source"):  # which without a target is wrong, too
+        with pytest.raises(UserError, match=rf"^data\.{key}.*: its name is not UTF-8"):
+            load_recipe(recipe_file, [f'data.{key}="b\\udcff.de"'])
 
 
 def test_by_default_a_micro_batch_is_a_step(recipe_file):

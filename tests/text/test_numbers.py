@@ -58,6 +58,7 @@ def test_a_number_has_its_readings(text, language, values):
         ("en-de", "Copy %1$s to {2} at 7", "Kopiere es nach 7", (), ()),
         ("en-ko", "%1 copies", "1개의 사본", (), ()),
         ("en-de", "no digits", "keine", (), ()),
+        ("en-de", f"key {'7' * 30}1", f"Schlüssel {'7' * 30}2", (f"{'7' * 30}1",), (f"{'7' * 30}2",)),
     ],
 )
 def test_numbers_are_missing_or_invented(languages, source, translation, missing, invented):

@@ -191,7 +191,7 @@ def bench_training(recipe: Recipe) -> dict[str, Any]:
     """Measures a step of the recipe's model on its device. The text is random. Raises UserError."""
     options, size = recipe.training, vocabulary_size(recipe)
     device = torch.device(pick_device(options.device))
-    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
+    config = recipe.transformer_config((size, size))
     text = RandomText.of(config, options)
     arguments = config, options, str(device)
     headway = Contender(HEADWAY, make_headway, *arguments, text, device=str(device))

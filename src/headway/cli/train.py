@@ -342,7 +342,6 @@ def prepare(
     """
     from headway.data.prepare import prepare_folder
     from headway.data.prepared import read_manifest
-    from headway.model import ModelConfig
     from headway.training.processes import Interrupted, StopRequests
     from headway.training.reporter import Reporter
     from headway.training.run_directory import training_lock
@@ -361,8 +360,7 @@ def prepare(
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: is a file, the folder can't be made there")
     check_given(recipe)
-    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
-    initial = load_initial_model(recipe, config)
+    initial = load_initial_model(recipe)
     stop = StopRequests()
     if processes is not None and processes > (cores := usable_cores()):
         tell(f"notice: --processes {processes} on {cores} cores: the others only take memory")
@@ -372,7 +370,7 @@ def prepare(
             if read_manifest(folder) is not None:
                 check_synthetic(recipe.data, folder)
             prepare_folder(
-                recipe.preparation(config.max_length),
+                recipe.preparation(recipe.transformer_config().max_length),
                 folder,
                 reporter.line,
                 write_synthetic,

@@ -86,6 +86,15 @@ def damages() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
+def naming_damage(file: Path) -> Iterator[None]:
+    """Raises UserError if what the block reads of the file is damaged or incomplete."""
+    try:
+        yield
+    except damages() as error:
+        raise UserError(f"{file}: can't be read ({error}); is it complete?") from None
+
+
+@contextmanager
 def open_text(path: Path) -> Iterator[IO[bytes]]:
     """The decompressed bytes. Raises UserError if the file can't be opened, or was changed before the block ended."""
     if path.is_dir():

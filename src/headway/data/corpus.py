@@ -19,7 +19,7 @@ from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
 from typing import IO
 
-from headway.data.compressed import LOW, damages, fault_of_line, is_plain, open_text, plain_name, raw_lines
+from headway.data.compressed import LOW, fault_of_line, is_plain, naming_damage, open_text, plain_name, raw_lines
 from headway.data.memories import languages_of, read_entries
 from headway.data.tables import read_rows
 from headway.data.two_sided import HEAD, MEMORIES, NO_LANGUAGES, TABLES, Form, Sides, form_of
@@ -152,16 +152,9 @@ def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int
     `offset`. Raises UserError with file and line; `lenient` reads bytes that aren't UTF-8 as surrogates (PEP 383)."""
     with open_text(path) as stream:
         if offset:
-            go_to(stream, offset, path)
+            with naming_damage(path):
+                stream.seek(offset)
         yield from decode_lines(stream, str(path), lenient=lenient, first=first)
-
-
-def go_to(stream: IO[bytes], offset: int, path: Path) -> None:
-    """Goes to this byte of the file's content. Raises UserError if it is damaged."""
-    try:
-        stream.seek(offset)
-    except damages() as error:
-        raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
 
 
 def decode_lines(stream: IO[bytes], name: str, *, lenient: bool = False, first: int = 1) -> Iterator[str]:

@@ -13,8 +13,8 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import IO, TypeVar
 
-from headway.data.compressed import LONGEST_LINE, damages, open_bytes
-from headway.data.corpus import decode_lines, go_to, read_lines
+from headway.data.compressed import LONGEST_LINE, naming_damage, open_bytes
+from headway.data.corpus import decode_lines, read_lines
 from headway.data.two_sided import HEAD, NO_LANGUAGES, fields_of, form_of_table, parsed_line
 from headway.errors import UserError
 from headway.text.characters import HALF_PAIR, is_blank, is_unicode
@@ -110,7 +110,8 @@ class SpanReader:
         if path not in self._streams:
             self.close()
             self._streams[path] = open_bytes(path)
-        go_to(self._streams[path], span.offset, path)
+        with naming_damage(path):
+            self._streams[path].seek(span.offset)
         yield from islice(decode_lines(self._streams[path], str(path), first=span.first), span.lines)
 
     def close(self) -> None:
@@ -126,23 +127,20 @@ def span_of_shard(path: Path, shard: int, shards: int) -> Span:
     bounds: list[tuple[int, int]] = []
     """The lines that begin before the shard and before its end, and the byte at which the next line begins."""
     at = lines = 0
-    try:
-        with open_bytes(path) as stream:
-            size = stream.seek(0, SEEK_END)
-            stream.seek(0)
-            for position in (size * (shard - 1) // shards, size * shard // shards):
-                if at < position:  # the line at the previous position doesn't extend beyond this one
-                    while block := stream.read(min(BLOCK, position - 1 - at)):
-                        at += len(block)
-                        lines += block.count(b"\n")
-                    lines += 1
-                    while rest := stream.readline(LONGEST_LINE):
-                        at += len(rest)
-                        if rest.endswith(b"\n"):
-                            break
-                bounds.append((lines, at))
-    except damages() as error:
-        raise UserError(f"{path}: can't be read ({error}); is it complete?") from None
+    with naming_damage(path), open_bytes(path) as stream:
+        size = stream.seek(0, SEEK_END)
+        stream.seek(0)
+        for position in (size * (shard - 1) // shards, size * shard // shards):
+            if at < position:  # the line at the previous position doesn't extend beyond this one
+                while block := stream.read(min(BLOCK, position - 1 - at)):
+                    at += len(block)
+                    lines += block.count(b"\n")
+                lines += 1
+                while rest := stream.readline(LONGEST_LINE):
+                    at += len(rest)
+                    if rest.endswith(b"\n"):
+                        break
+            bounds.append((lines, at))
     (before, offset), (end, _) = bounds
     return Span(offset, before + 1, end - before)
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from headway.data.compressed import damages, open_text, plain_name
+from headway.data.compressed import naming_damage, open_text, plain_name
 from headway.data.two_sided import MARKED_UP, NO_LANGUAGES, Sides
 from headway.errors import UserError
 from headway.languages import same_language
@@ -54,12 +54,13 @@ def read_entries(stream: IO[bytes], file: Path, languages: Sides, left_out: Coun
         entries = _of_xliff(stream, file, languages, left_out)
     else:
         entries = _of_catalogue(stream, file, languages, left_out)
-    for line, source, target, documents in entries:
-        sides = in_one_line(source), in_one_line(target)
-        if sides[0] and sides[1]:
-            yield Entry(line, *sides, {"file": file.name, **documents})
-        elif any(sides):
-            left_out[UNTRANSLATED] += 1
+    with naming_damage(file):
+        for line, source, target, documents in entries:
+            sides = in_one_line(source), in_one_line(target)
+            if sides[0] and sides[1]:
+                yield Entry(line, *sides, {"file": file.name, **documents})
+            elif any(sides):
+                left_out[UNTRANSLATED] += 1
 
 
 def in_one_line(text: str) -> str:
@@ -79,7 +80,7 @@ def languages_of(file: Path, given: Sides = NO_LANGUAGES) -> Sides:
 def _named_languages(file: Path, either_side: bool) -> Sides:
     """The languages in the order of the file. either_side: whether those of a memory may be in any order."""
     kind = plain_name(file).suffix.lower()
-    with open_text(file) as stream:
+    with open_text(file) as stream, naming_damage(file):
         if kind in (".po", ".mo"):
             return "", _catalogue(_whole(stream, file), file).language
         if kind != ".tmx":
@@ -113,11 +114,8 @@ def _is_exchanged(languages: Sides, found: Sides, file: Path, line: int) -> bool
 
 
 def _whole(stream: IO[bytes], file: Path) -> bytes:
-    """The content. Raises UserError if it is damaged or too large to be read at once."""
-    try:
-        content = stream.read(LARGEST + 1)
-    except damages() as error:
-        raise UserError(f"{file}: can't be read ({error}); is it complete?") from None
+    """The content. Raises UserError if it is too large to be read at once."""
+    content = stream.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise UserError(f"{file}: is larger than {LARGEST >> 20} MiB, the most for a file of this kind; divide it")
     return content
@@ -265,8 +263,6 @@ def _elements(stream: IO[bytes], file: Path, names: set[str], beginnings: set[st
     except etree.XMLSyntaxError as error:
         reason = re.sub(r", line \d+, column \d+.*", "", error.msg or "is incomplete").replace("\n", " ")
         raise UserError(f"{file}, line {error.lineno or 1}: isn't whole XML ({reason})") from None
-    except damages() as error:
-        raise UserError(f"{file}: can't be read ({error}); is it complete?") from None
 
 
 def _name(element: Any) -> str:
@@ -333,7 +329,7 @@ def _of_xliff(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter
         if source is None:
             raise UserError(f"{file}, line {element.sourceline}: has no source")
         state = element.get("state", "") if target is None else target.get("state") or element.get("state", "")
-        if unit.get("translate") == "no":
+        if unit.xpath("string(ancestor-or-self::*[@translate][1]/@translate)") == "no":
             left_out[FIXED] += 1
         elif target is not None and len(target.xpath("string()").strip()) and _UNSURE.fullmatch(state):
             left_out[FUZZY] += 1

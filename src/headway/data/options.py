@@ -27,6 +27,7 @@ from headway.data.batches import CorpusShare
 from headway.data.corpus import CorpusFiles, as_corpus, check_files
 from headway.data.noise import KINDS, VERSIONS, NoiseKind, perturbed
 from headway.data.pair_noise import Pair, PairNoiseKind, joined_pairs, titled, with_code, with_tags
+from headway.text.characters import is_unicode
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.tokenizer import TokenizerKind
 
@@ -51,13 +52,20 @@ def _unique(kinds: list[Any]) -> list[Any]:
     return list(dict.fromkeys(kinds))
 
 
+def _of_unicode(file: Path) -> Path:
+    if not is_unicode(str(file)):
+        raise ValueError("its name is not UTF-8; rename it")
+    return file
+
+
 def _without_brackets(code: str) -> str:
     if re.search(r"[\s<>()\[\]{}]", code):
         raise ValueError("must be a language code such as ko, without white space and brackets")
     return code
 
 
-OptionalFiles = Annotated[list[Path], BeforeValidator(listed)]
+FileName = Annotated[Path, AfterValidator(_of_unicode)]
+OptionalFiles = Annotated[list[FileName], BeforeValidator(listed)]
 Files = Annotated[OptionalFiles, Field(min_length=1)]
 LanguageName = Annotated[str, AfterValidator(_without_brackets)]
 Range = Annotated[tuple[int, int], AfterValidator(_rising)]

@@ -122,15 +122,6 @@ def shard_name(number: int) -> str:
 
 
 @dataclass
-class Shard:
-    """The size of a shard."""
-
-    pairs: int
-    source_tokens: int
-    target_tokens: int
-
-
-@dataclass
 class WrittenShards:
     """The shards on disk, and counts of the text that they were made from."""
 
@@ -144,7 +135,8 @@ class WrittenShards:
     longest: int = 0
     """The index of the first pair with the most tokens."""
     longest_tokens: int = -1
-    shards: list[Shard] = field(default_factory=list)
+    shards: list[dict[str, int]] = field(default_factory=list)
+    """The pairs and the tokens of each."""
 
     @property
     def pairs(self) -> int:
@@ -204,7 +196,7 @@ class ShardsWriter:
                 lengths = np.concatenate([[0], *(getattr(one, f"{side}_lengths") for one in chunks)])
                 ids[side].tofile(shard / f"{side}.ids")
                 lengths.cumsum(dtype=OFFSETS_DTYPE).tofile(shard / f"{side}.offsets")
-        self.written.shards.append(Shard(pairs, len(ids["source"]), len(ids["target"])))
+        self.written.shards.append({"pairs": pairs, **{f"{side}_tokens": len(ids[side]) for side in SIDES}})
         if self._work is not None:
             hashes = np.concatenate([one.hashes for one in chunks], axis=1)
             write_file(self._work / f"{shard_name(number)}.hashes", hashes.astype("<u8").tobytes())
@@ -223,7 +215,7 @@ class ShardsWriter:
             **({"segmentations": versions} if versions > 1 else {}),
             "longest": written.longest,
             "longest_tokens": written.longest_tokens,
-            "shards": [asdict(shard) for shard in written.shards],
+            "shards": written.shards,
         }
         write_json(self._folder / DESCRIPTION, document)
 

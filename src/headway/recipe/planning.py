@@ -115,7 +115,7 @@ def model_and_corpus(
     recipe: Recipe, pairs: float, lengths: tuple[float, float], data: Path | None
 ) -> tuple[ModelConfig, Corpus]:
     """Model and corpus as described, or with pairs, lengths and vocabularies of prepared data or of a run."""
-    sizes = [recipe.tokenizer.vocab_size] * 2
+    sizes = recipe.tokenizer.vocab_size, recipe.tokenizer.vocab_size
     pairs_of_epoch, dtype, versions = pairs, ids_dtype(sizes[0]), recipe.data.versions
     if data is not None:
         folder, problem = stage_of(data) / "data", "is neither a run directory nor prepared data, or it has no pair yet"
@@ -132,9 +132,9 @@ def model_and_corpus(
         pairs_of_epoch, pairs, versions = sum(ids.sizes), sum(ids.sizes), ids.versions
         if len(weights) == len(ids.sizes):
             pairs_of_epoch = sum(size * weight for size, weight in zip(ids.sizes, weights, strict=True))
-        sizes = [find_tokenizer(folder, side).vocab_size for side in ("source", "target")]
+        sizes = find_tokenizer(folder, "source").vocab_size, find_tokenizer(folder, "target").vocab_size
     try:
-        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=sizes[0], target_vocab_size=sizes[1])
+        config = recipe.transformer_config(sizes)
     except ValueError as error:
         raise UserError(f"{data}: {error}") from None
     bytes_of_pair = dtype.itemsize * sum(lengths) + OFFSETS

@@ -21,10 +21,8 @@ from headway.data.memories import languages_of
 from headway.data.options import DataSection, listed
 from headway.errors import UserError
 from headway.languages import read_code
-from headway.model import ModelConfig
 from headway.recipe.inherited import initial_sections, mismatches
 from headway.recipe.recipe import DEFAULT_LEARNING_RATE, MODEL_KEYS, RETIRED, Recipe, Stage, stage_folder, with_teacher
-from headway.text.characters import is_unicode
 
 MARK = "# The recipe of the run in this folder, every value written out.\n"
 """First line of a run's recipe.yaml. Nothing is ever removed from a folder without it."""
@@ -156,14 +154,10 @@ def _stage_of(
 def _validated(document: dict[str, Any]) -> Recipe:
     """Raises _Problem."""
     try:
-        recipe = Recipe.model_validate(document)
+        return Recipe.model_validate(document)
     except ValidationError as error:  # unknown keys first: a missing key may be there, misspelt
         problem = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
         raise _Problem(_problem_line(problem, document)) from None
-    for corpus in (*recipe.data.corpora, *recipe.data.valid, *recipe.data.held_out):
-        for file in (*corpus.source, *corpus.target):
-            check_name(file)
-    return recipe
 
 
 def _with_initial_sections(document: dict[str, Any], vocab_size: Any = None) -> dict[str, Any]:
@@ -210,7 +204,7 @@ def _resolved(recipe: Recipe) -> Recipe:
     """The recipe with languages, the preset's sizes and the learning rate written out. Raises _Problem."""
     size = max(recipe.tokenizer.vocab_size, 4)
     try:
-        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=size, target_vocab_size=size)
+        config = recipe.transformer_config((size, size))
     except ValueError as error:
         raise _Problem(f"model: {error}") from None
     if config.share_embeddings == "all" and not recipe.tokenizer.joint:
@@ -335,12 +329,6 @@ def is_run(folder: Path) -> bool:
     """Whether a run was begun in the folder."""
     recipe = folder / "recipe.yaml"
     return recipe.is_file() and recipe.read_bytes().startswith(MARK.encode())
-
-
-def check_name(path: Path) -> None:
-    """Raises UserError for a name that isn't UTF-8: recipes, states and safetensors can't hold it."""
-    if not is_unicode(str(path)):
-        raise UserError(f"{path}: its name is not UTF-8; rename it")
 
 
 def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -130,7 +130,7 @@ def _values(text: str) -> frozenset[Decimal]:
     grouped, plain = _GROUPED.fullmatch(text), _WITH_DECIMALS.fullmatch(text)
     found = [(re.sub(r"\D", "", grouped[1]), grouped[3])] if grouped else []
     found += [(plain[1], plain[2])] if plain else [(text, None)] if text.isdecimal() else []
-    return frozenset(Decimal(f"{whole}.{decimals or 0}").normalize() for whole, decimals in found)
+    return frozenset(Decimal(f"{whole}.{decimals or 0}") for whole, decimals in found)
 
 
 def _scaled(text: str, run: re.Match[str], language: str) -> tuple[frozenset[Decimal], int]:
@@ -146,7 +146,7 @@ def _scaled(text: str, run: re.Match[str], language: str) -> tuple[frozenset[Dec
         match = scales.match(text, following.end()) if following else None
     if not total:
         return plain, end
-    return frozenset({total.normalize(), *(plain if language == "ko" else ())}), end  # 만 may also be a particle
+    return frozenset({total, *(plain if language == "ko" else ())}), end  # 만 may also be a particle
 
 
 def _has_word(text: str, language: str, number: Number) -> bool:

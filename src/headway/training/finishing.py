@@ -17,7 +17,6 @@ from headway.decoding.options import DefaultOptions
 from headway.decoding.searcher import length_penalty
 from headway.errors import UserError
 from headway.evaluation import evenly, score_margins, score_translations
-from headway.model import ModelConfig
 from headway.recipe.recipe import Recipe
 from headway.storage import find_model, load_model, read_model, save_model
 from headway.storage.checksums import find_damage
@@ -236,8 +235,7 @@ def cooldown(run: Path, recipe: Recipe, minutes: float) -> dict[str, Any]:
     if more < 1:
         least = (60 * minutes - left + of_step) / 60
         raise UserError(f"{run}: {minutes:g} minutes are too few to finish; {least:.1f} are the least")
-    config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
-    full = rate_of_step(step, recipe.training, config.d_model, last_step=None)
+    full = rate_of_step(step, recipe.training, recipe.transformer_config().d_model, last_step=None)
     rate = next((entry["learning_rate"] for entry in steps if entry["step"] == step), full)
     done = (1 - rate / full) ** 2  # the share of its decay, if the rate falls already
     if done >= 1:

@@ -141,23 +141,19 @@ def read_run(folder: Path, notice: Callable[[str], None]) -> RunRecord:
         if not log.is_file():
             notice(f"warning: {log.parent}: has no log.jsonl; nothing is known of its validations")
             continue
-        damaged: list[int] = []
-        validated, begins_after = False, last_step
-        for number, _, entry in read_log(log):
-            if entry is None:
-                damaged.append(number)
-                continue
-            step = begins_after + entry["step"]
-            last_step = max(last_step, step)
-            points = {measure: entry[measure] for measure in MEASURES if measure in entry}
-            validated |= bool(points)
-            for measure, value in points.items():
-                curves[measure].setdefault(step, value)
-        if damaged:
+        lines = list(read_log(log))
+        if damaged := [number for number, _, entry in lines if entry is None]:
             notice(f"warning: {log}: {len(damaged)} damaged lines are left out, the first is line {damaged[0]}")
-        if validated:
-            before = begins_after
+        entries = [entry for *_, entry in lines if entry is not None]
+        if any(measure in entry for entry in entries for measure in MEASURES):
+            before = last_step
         else:
             notice(f"warning: {log.parent}: has no validation in its log.jsonl; it has no curves")
+        steps = [last_step + entry["step"] for entry in entries]
+        for step, entry in zip(steps, entries, strict=True):
+            for measure in MEASURES:
+                if measure in entry:
+                    curves[measure].setdefault(step, entry[measure])
+        last_step = max([last_step, *steps])
     curves = {name: dict(sorted(curve.items())) for name, curve in curves.items()}
     return RunRecord(folder, flattened(recipe.model_dump(mode="json")), last_step, curves, before)

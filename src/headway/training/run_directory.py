@@ -12,10 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from headway.errors import UserError
-from headway.recipe.reading import MARK, changed_keys, check_name, flattened, is_run, load_recipe
+from headway.recipe.reading import MARK, changed_keys, flattened, is_run, load_recipe
 from headway.recipe.recipe import Recipe, stage_folder
 from headway.storage.atomic import remove_leftovers, try_lock, write_file
 from headway.storage.steps import step_folders
+from headway.text.characters import is_unicode
 from headway.training.checkpoint import State, last_checkpoint
 
 REQUEST = "choosing.json"
@@ -31,7 +32,8 @@ def has_request(folder: Path) -> bool:
 def training_lock(run: Path, doing: str = "trains") -> Iterator[None]:
     """Makes the folder and locks it as long as this process lives. Raises UserError if another process has the lock.
     Windows and some file systems have no such locks. doing: what the other process does, for the message."""
-    check_name(run)
+    if not is_unicode(str(run)):  # recipes, states and safetensors can't hold it
+        raise UserError(f"{run}: its name is not UTF-8; rename it")
     run.mkdir(parents=True, exist_ok=True)
     if os.name == "nt":  # opens no folder
         yield

@@ -14,11 +14,11 @@ from headway.data.prepared import PreparedData, read_prepared_for
 from headway.devices import emulates_bf16, keep_large_allocations, keep_matrix_kernels, pick_device, training_dtype
 from headway.errors import UserError
 from headway.evaluation import bootstrap_seed
-from headway.model import ModelConfig, Transformer
+from headway.model import Transformer
 from headway.model.config import IMPOSSIBLE
 from headway.model.transformer import own_core
 from headway.recipe.inherited import MAY_BE_FEWER, mismatches, tokenizer_section
-from headway.recipe.recipe import Recipe, TrainingSection
+from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import count
 from headway.storage import ModelInfo, StoredModel, read_model
 from headway.storage.model_directory import model_fingerprint, model_info, stage_of
@@ -66,14 +66,13 @@ def start(
             check_same_run(state, recipe, conditions(device, dtype, ranks.count), notice)
         if ranks.leads:
             write_recipe(folder, recipe)
-        config = ModelConfig.preset(**recipe.model_options(), source_vocab_size=4, target_vocab_size=4)
         with remove_if_refused(folder) if ranks.leads else nullcontext():
             base = base_of(recipe, state)
-            initial = load_initial_model(recipe, config, notice) if state is None or base else None
-            data = _data(recipe, folder, config, notice, initial, state, show)
+            initial = load_initial_model(recipe, notice) if state is None or base else None
+            data = _data(recipe, folder, notice, initial, state, show)
         if ranks.leads and (state is not None or recipe.data.prepared is not None):
             tell_changes(recipe.data, recipe.data.prepared or folder / "data", notice)
-    model = _new_model(config, data, initial, options, dtype).to(device)
+    model = _new_model(recipe, data, initial, dtype).to(device)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
     average = MovingAverage(model, options.ema_decay) if options.ema_decay else None
     scaler = GradScaler(device.type) if dtype == torch.float16 else None
@@ -122,7 +121,6 @@ def _prepare_process(device: torch.device) -> None:
 def _data(
     recipe: Recipe,
     run: Path,
-    config: ModelConfig,
     notice: Notice,
     initial: ModelInfo | None,
     state: State | None,
@@ -134,7 +132,7 @@ def _data(
     if state is not None and prepared is None and not own.exists() and (models := step_folders(run / "models")):
         initial = read_model(models[-1])
     tokenizers = (initial.source_tokenizer, initial.target_tokenizer) if initial else None
-    options, cores = recipe.preparation(config.max_length), torch.get_num_threads()
+    options, cores = recipe.preparation(recipe.transformer_config().max_length), torch.get_num_threads()
     if prepared is None:
         return prepare(options, own, notice, write_synthetic, tokenizers, expected, processes=cores, show=show)
     if state is None:
@@ -142,15 +140,13 @@ def _data(
     return read_prepared_for(options, prepared, tokenizers, expected)
 
 
-def _new_model(
-    config: ModelConfig, data: PreparedData, initial: StoredModel | None, options: TrainingSection, dtype: torch.dtype
-) -> Transformer:
+def _new_model(recipe: Recipe, data: PreparedData, initial: StoredModel | None, dtype: torch.dtype) -> Transformer:
     """A model for the data's vocabularies, with random weights or those of the first layers of `initial`, and perhaps
     an adapter. dtype: of products."""
+    options = recipe.training
     torch.manual_seed(options.seed)
     sizes = data.source_tokenizer.vocab_size, data.target_tokenizer.vocab_size
-    bos_id = _bos_id(data.source_tokenizer)
-    config = replace(config, source_vocab_size=sizes[0], target_vocab_size=sizes[1], bos_id=bos_id)
+    config = replace(recipe.transformer_config(sizes), bos_id=_bos_id(data.source_tokenizer))
     model = Transformer(config, own_core(config))
     if initial:
         weights = initial.model.state_dict()
@@ -160,10 +156,10 @@ def _new_model(
     return model
 
 
-def load_initial_model(recipe: Recipe, config: ModelConfig, notice: Notice = lambda _: None) -> StoredModel | None:
-    """The model of `training.init_from`, if the recipe has one, with all of its layers. config: the recipe's own, but
-    for vocabulary sizes. Raises UserError if the recipe asks for another kind of model, or for more layers."""
-    path = recipe.training.init_from
+def load_initial_model(recipe: Recipe, notice: Notice = lambda _: None) -> StoredModel | None:
+    """The model of `training.init_from`, if the recipe has one, with all of its layers. Raises UserError if the recipe
+    asks for another kind of model, or for more layers."""
+    path, config = recipe.training.init_from, recipe.transformer_config()
     if path is None:
         return None
     directory = read_model(path)
