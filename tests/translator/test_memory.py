@@ -53,9 +53,9 @@ MOST = {
     "load": 1.5,
     "search by torch": 1.7,
     "extend": 1.9,
-    "export to CTranslate2": 2.5,
+    "export to CTranslate2": 2.8,
 }
-"""Copies of the weights, with what else the work takes."""
+"""Copies of the weights, with what else the work takes: each was measured 0.2 to 0.6 below, and one copy more adds 1."""
 
 
 @pytest.fixture(scope="module")
