@@ -156,6 +156,9 @@ def test_a_document_is_known_by_its_name(trained, tmp_path):
         assert f"{flag} is for lines, and {file} is read as srt; see --as" in complaint(
             "translate", *given, flag, value
         )
+    (tmp_path / "lines").write_text("ant\n")
+    said = complaint("translate", trained, tmp_path / "lines", file, "--n-best", 2)
+    assert f"--n-best is for lines, and {file} is read as srt" in said
     assert "--as doc: choose lines, html" in complaint("translate", trained, file, "--as", "doc")
     (tmp_path / "a.pdf").write_bytes(b"%PDF")
     assert "convert it first: pdftotext" in complaint("translate", trained, tmp_path / "a.pdf")

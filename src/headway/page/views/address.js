@@ -1,10 +1,11 @@
 // Links that hold the view: #view=heads&kind=cross&layer=2&head=1&lang=ko. Numbers begin with 1, as they are shown. Beside
 // a live model they hold the sentence and its edits too, which the page around the box looks up (sentenceOf).
 
+import { sourceAsItWas } from "./asking.js";
 import { chosenHead } from "./heads.js";
 import { openIn } from "./machine.js";
 import { comparedWith } from "./side_by_side.js";
-import { keyOf, sourceAsItWas } from "./trying.js";
+import { keyOf } from "./trying.js";
 import { chosenSwitches } from "./what_if.js";
 
 /** The state of the box as the part of an address after the #. further: what it holds besides. */
@@ -45,7 +46,7 @@ export function readAddress(glass, text) {
     const beside = (parts.beside ?? "").split(".").map(Number);
     const compared = comparedWith(glass);
     compared.head = beside.length === 2 && beside.every((one, at) => one >= 1 && one <= [layers, heads][at]) ? beside.map((one) => one - 1) : null;
-    if (parts.with && parts.with !== compared.text) Object.assign(compared, { text: parts.with, record: null, waiting: {} });
+    if (parts.with && parts.with !== compared.text) Object.assign(compared, { text: parts.with, record: null, asks: true });
   }
   if (parts.view === "machine") {
     const open = openIn(glass);
@@ -55,7 +56,7 @@ export function readAddress(glass, text) {
     chosen.source = number("token", record.source.tokens.length);
   }
   if (["machine", "steps", "needs"].includes(parts.view)) chosen.target = number("step", record.steps.length);
-  if (parts.view === "whatIf" && parts.off !== undefined) Object.assign(chosenSwitches(glass), { off: parts.off.split(","), found: null });
+  if (parts.view === "whatIf" && parts.off !== undefined) Object.assign(chosenSwitches(glass), { off: parts.off.split(","), found: null, latest: null });
   return parts;
 }
 

@@ -1,5 +1,6 @@
 // Edits that are tried: what the record knows of them, what the live model says, and how that is shown.
 
+import { asShown, sourceAsItWas } from "./asking.js";
 import { sentenceAbout } from "./head_labels.js";
 import { make } from "./elements.js";
 import { chosenHead } from "./heads.js";
@@ -17,10 +18,6 @@ export function translationOf(record) {
   return { text: record.target.text, words: targetWords(record) };
 }
 
-export function sourceAsItWas({ source }) {
-  return source.original ?? source.text;
-}
-
 /** The effect of edits: from the record's cases, else from the live model. -> {edits, source, after, before} or null */
 async function outcome(glass, edits, status) {
   const { record } = glass;
@@ -36,9 +33,7 @@ async function outcome(glass, edits, status) {
 /** The live model's cases of several edits; null where there is no answer. */
 export async function askCases(glass, cases, status) {
   const { record } = glass;
-  const options = { cases, arrays: "none" };
-  if (record.edits.length) options.edits = record.edits; // so that the score of before is of the translation shown
-  if (record.target.given) options.translation = record.target.text;
+  const options = { ...asShown(record), cases, arrays: "none" }; // so that the score of before is of the translation shown
   return (await glass.request(sourceAsItWas(record), options, status))?.cases ?? null;
 }
 
@@ -130,9 +125,9 @@ function openHead(glass, { attention, layer, head }) {
   glass.open("heads");
 }
 
-/** The last result of that name, and what gave it. */
+/** The last result of that name, and what gave it; latest: an object while one is tried. */
 export function keptResult(glass, name) {
-  return glass.kept(`whatIf ${name}`, { found: null });
+  return glass.kept(`whatIf ${name}`, { found: null, latest: null });
 }
 
 /** A place for results, and for what there is to say meanwhile; the last result stays when the box is drawn again. */
@@ -146,25 +141,23 @@ export function results(glass, name) {
     const inside = () => glass.ask(sourceAsItWas(glass.record), { edits: found.edits }, status);
     place.replaceChildren(...result(glass, found, inside));
   };
-  let attempts = 0;
-  const forget = () => {
-    kept.found = null;
-    place.replaceChildren();
-  };
   const clear = () => {
-    attempts++;
+    Object.assign(kept, { found: null, latest: null });
     glass.begin(status);
     status.textContent = "";
-    forget();
+    place.replaceChildren();
   };
   const attempt = async (edits) => {
-    const mine = ++attempts;
-    place.classList.add("old"); // until the answer is there
+    const latest = {};
+    Object.assign(kept, { found: null, latest }); // what is shown until the answer is there is of other edits
+    place.classList.add("old");
     const found = await outcome(glass, edits, status);
+    if (kept.latest !== latest) return null;
+    kept.latest = null;
     if (found) show(found);
-    else if (mine === attempts) forget();
+    else place.replaceChildren();
     return found;
   };
   if (kept.found) show(kept.found);
-  return { elements: [status, place], status, attempt, show, clear, kept };
+  return { elements: [status, place], attempt, show, clear, kept };
 }

@@ -1,11 +1,12 @@
-// The fifth view: what becomes of the translation when a part of the model, or the sentence, is changed. All that is tried
+// What becomes of the translation when a part of the model, or the sentence, is changed. All that is tried
 // is added to the edits that the record has already, so that before and after differ by it alone.
 
+import { sourceAsItWas } from "./asking.js";
 import { make } from "./elements.js";
 import { orderCard } from "./order.js";
 import { isEdited } from "./stages.js";
 import { brief, visible } from "./tokens.js";
-import { comparison, editNames, keptResult, keyOf, knownCase, results, sourceAsItWas, translationOf, unchanged, WORDS } from "./trying.js";
+import { comparison, editNames, keptResult, keyOf, knownCase, results, translationOf, unchanged, WORDS } from "./trying.js";
 import { headsOff } from "./what_if_heads.js";
 
 const SWITCHES = ["positions_off", "look_ahead_off", "scaling_off"];
@@ -67,8 +68,8 @@ function switches(glass) {
     ...SWITCHES.filter((kind) => kinds.includes(kind) && !isEdited(glass, kind)).map((kind) => ({ kind })),
   ];
   const tried = results(glass, "switches");
-  const given = tried.kept.off && !tried.kept.found;
-  tried.kept.off = (tried.kept.off ?? record.edits.map(({ kind }) => kind)).filter((kind) => SWITCHES.includes(kind));
+  const { off, found, latest } = tried.kept;
+  tried.kept.off = (off ?? record.edits.map(({ kind }) => kind)).filter((kind) => SWITCHES.includes(kind));
   const attempt = () => {
     tried.kept.off = boxes.filter((box) => box.checked).map((box) => box.value);
     const edits = editsOf(tried.kept.off);
@@ -77,12 +78,12 @@ function switches(glass) {
   };
   const boxes = SWITCHES.map((kind) => make("input", { type: "checkbox", value: kind, change: attempt }));
   const first = editsOf(SWITCHES.slice(0, 1));
-  if (!given && !tried.kept.found && knownCase(record, first)) {
+  if (!off && knownCase(record, first)) {
     tried.kept.off = first.map(({ kind }) => kind);
     tried.show(knownCase(record, first));
   }
   for (const box of boxes) box.checked = tried.kept.off.includes(box.value);
-  if (given) attempt();
+  if (off && !found && !latest) attempt(); // by an address
   const label = (box) =>
     make(
       "label",
