@@ -69,6 +69,15 @@ def test_a_file_names_the_language_as_the_model_does(serve):
     server = serve(CopyingTranslator(target="pt-BR"))
     found = fetch(server, send(server, unit, "a.xliff", target="pb"))
     assert b' target-language="pt-BR"' in found.content
+    assert found.headers["content-disposition"].endswith("''a.pt-BR.xliff")
+
+
+@pytest.mark.parametrize("source", ["de", "en"])
+def test_a_file_is_fetched_whatever_stands_behind_its_language(serve, source):
+    server = serve(CopyingTranslator(change=str.upper))
+    found = fetch(server, send(server, b"Ein Hund", "a.txt", source=source, target="en./../x"))
+    assert found.status_code == 200, found.text
+    assert found.headers["content-disposition"].endswith("''a.en.txt")
 
 
 def test_names_lead_nowhere(serve):
