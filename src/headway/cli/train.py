@@ -138,9 +138,14 @@ def train(
     if processes > 1 and not is_rank():
         from headway.training.processes import launch
 
-        again = ["train", "--resume", str(run), "--processes", str(processes)]
-        again += [] if threads is None else ["--threads", str(threads)]
-        raise typer.Exit(launch(again if any(texts.values()) else sys.argv[1:], processes))
+        command = ["train"]
+        if not any(texts.values()):  # the recipe for a text has all that was given
+            command += [*recipes, *overrides, *(["--minutes", str(minutes), "--finish"] if finish else [])]
+        command += ["--output" if recipes and resume is None else "--resume", str(run), "--processes", str(processes)]
+        command += [] if threads is None else ["--threads", str(threads)]
+        if code := launch(command, processes):
+            raise typer.Exit(code)
+        return run
     progress = run_training(recipe, run, _again(run, processes), threads)
     if leads():
         stages = f"{len(recipe.stages)} stages, the last one of " if recipe.stages else ""
