@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from headway.documents.kinds import KINDS, kind_of
 from headway.serving.files import KEPT_SECONDS, KeptFiles, NamedFile
 from tests.serving.conftest import CopyingTranslator, at
 
@@ -41,7 +42,8 @@ def test_a_file_is_translated_and_fetched(serve):
     assert found.headers["content-type"] == "application/octet-stream", "a page among the files isn't shown"
     settings = server.get("/frontend/settings").json()
     assert settings["filesTranslation"]
-    assert {".txt", ".html", ".srt"} <= set(settings["supportedFilesFormat"])
+    assert {".txt", ".html", ".htm", ".srt", ".xliff", ".xlf"} <= set(settings["supportedFilesFormat"])
+    assert {kind_of(f"a{end}") for end in settings["supportedFilesFormat"]} == {None, *KINDS} - {"android"}
 
 
 def test_plain_text_keeps_its_lines_and_encoding(serve):

@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import NamedTuple
 
-from headway.documents.kinds import DAMAGED, KINDS, kind_of, open_file
+from headway.documents.kinds import DAMAGED, KINDS, OTHER_ENDS, kind_of, open_file
 from headway.documents.markup import escape
 from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
 from headway.errors import UserError
@@ -22,7 +22,7 @@ from headway.serving.service import AUTO, SentenceProgress, Service
 from headway.serving.settings import Settings
 
 TEXT = "txt"
-SUPPORTED = [f".{end}" for end in (TEXT, *KINDS) if end != "android"]  # that is known by a whole name
+SUPPORTED = [f".{end}" for end in (TEXT, *KINDS, *OTHER_ENDS) if end != "android"]  # that is known by a whole name
 MOST_UNPACKED, MOST_MARKUP = 16, 10
 """Bytes that an archive may unpack to for each byte of a request's body, and bytes of its pages for each character."""
 _PAGE = re.compile(r".*\.(xml|x?html?|ncx|opf)", re.IGNORECASE | re.DOTALL)
