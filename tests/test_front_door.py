@@ -1,8 +1,10 @@
 """`import headway`: the names that it shows, what they say they are, and training from Python."""
 
 import pytest
+import typer
 
 import headway
+from headway.training import processes
 from tests.translator.test_translator import translator
 
 
@@ -35,3 +37,26 @@ def test_training_from_python_is_the_command(tmp_path):
     assert len(headway.Translator.load(run).translate(["ein Hund"], beam_size=1)) == 1
     with pytest.raises(ValueError, match="give one of: a RECIPE"):
         headway.train([])
+
+
+def test_training_in_several_processes_from_python_is_the_command(tmp_path, monkeypatch):
+    """Whatever arguments the program has that calls it."""
+    monkeypatch.setattr("sys.argv", ["mine.py", "--epochs", "3"])
+    launched, codes = [], [0, 0, 3]
+    monkeypatch.setattr(processes, "launch", lambda given, count: (launched.append((given, count)), codes.pop(0))[1])
+    text, run, recipe = tmp_path / "text", tmp_path / "run", tmp_path / "mine.yaml"
+    text.write_text("a dog\n" * 30)
+    sides = f"{{source: {text}, target: {text}}}"
+    recipe.write_text(f"data: {{train: {sides}, valid: {sides}, source_language: de, target_language: en}}\n")
+    changes = ["training.max_steps=2", "training.device=cpu"]
+    assert headway.train([str(recipe), *changes], output=run, processes=2, threads=1) == run
+    given = ["train", str(recipe), *changes, "--output", str(run), "--processes", "2", "--threads", "1"]
+    assert launched.pop() == (given, 2)
+    others = {"valid_source": [text], "valid_target": [text], "processes": 2}
+    changes += ["data.source_language=de", "data.target_language=en"]
+    assert headway.train(changes, source=[text], target=[text], output=run, **others) == run
+    assert launched.pop() == (["train", "--resume", str(run), "--processes", "2"], 2)
+    with pytest.raises(typer.Exit) as ended:
+        headway.train(["training.max_steps=4"], resume=run, processes=2)
+    assert ended.value.exit_code == 3
+    assert launched.pop() == (["train", "training.max_steps=4", "--resume", str(run), "--processes", "2"], 2)

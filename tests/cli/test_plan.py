@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from headway.cli import app
+from headway.cli.plan import _bytes
 from headway.data.encoding import EncodedChunk, PairCounts
 from headway.data.shards import ShardsWriter
 from headway.errors import UserError
@@ -288,3 +289,18 @@ def test_stages_are_planned_one_by_one_and_together():
     assert parts["both"]["epochs"] == pytest.approx(parts["direction"]["epochs"] / 6, rel=0.01)
     lines = run(f"headway plan multi30k-de-en-fast {options}").splitlines()
     assert [line.split()[0] for line in lines] == ["stage", *parts, "all", "at"]
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (0, "0 B"),
+        (999.6, "1 kB"),
+        (999_600_000_000, "1 TB"),
+        (1.36e12, "1.36 TB"),
+        (1.36e17, "136 PB"),
+        (6e19, "60 EB"),
+    ],
+)
+def test_bytes_have_three_digits(size, said):
+    assert _bytes(size) == said

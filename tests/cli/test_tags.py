@@ -1,8 +1,10 @@
 """Files for a model of several target languages in which lines lack their tag: what each command makes of them."""
 
 import json
+from dataclasses import replace
 
 import pytest
+from sentencepiece import sentencepiece_model_pb2
 from tests.translator.test_translator import tagged_translator
 from typer.testing import CliRunner
 
@@ -10,6 +12,8 @@ from headway.cli import app
 from headway.data.lines import LINES_AT_ONCE
 from headway.errors import UserError
 from headway.storage import save_model
+from headway.text.subwords import SubwordTokenizer
+from headway.text.tokenizer import is_tag, language_token
 
 FAULT = "doesn't begin with the tag of a target language, such as >>de<<"
 LATE = LINES_AT_ONCE + 2
@@ -75,3 +79,21 @@ def test_the_aligner_names_the_line(folder):
     (folder / "out.wanted").write_text(f"\n{(folder / 'out.wanted').read_text()}")
     with pytest.raises(UserError, match=f"in, line 3: {FAULT}"):
         headway("aligner", "model", "--source", "in", "--target", "out.wanted", "--output", "new")
+
+
+def test_both_languages_of_an_option_tell_the_sides_of_a_memory(folder):
+    """Of a model with many source languages, whose own source isn't in the memory."""
+    stored = tagged_translator(max_length=30).stored
+    model = sentencepiece_model_pb2.ModelProto.FromString(stored.source_tokenizer.to_bytes())
+    for piece in (one for one in model.pieces if is_tag(one.piece)):
+        piece.piece = language_token(piece.piece[2:-2])
+    tokenizer = SubwordTokenizer(model.SerializeToString())
+    save_model(folder / "many", replace(stored, source_tokenizer=tokenizer, target_tokenizer=tokenizer))
+    variants = "".join(
+        f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in (("ko", "cat"), ("de", "dog"))
+    )
+    (folder / "pairs.tmx").write_text(f"<tmx version='1.4'><header/><body><tu>{variants}</tu></body></tmx>")
+    for given, wanted in (("ko:de", ("cat", "dog")), ("de:ko", ("dog", "cat"))):
+        done = headway("score", "many", "--source", "pairs.tmx", "--target-language", given, "--json")
+        row = json.loads(done.stdout)
+        assert (row["source"], row["target"]) == wanted

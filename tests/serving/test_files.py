@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from headway.documents.kinds import KINDS, kind_of
 from headway.serving.files import KEPT_SECONDS, KeptFiles, NamedFile
 from tests.serving.conftest import CopyingTranslator, at
 
@@ -41,7 +42,8 @@ def test_a_file_is_translated_and_fetched(serve):
     assert found.headers["content-type"] == "application/octet-stream", "a page among the files isn't shown"
     settings = server.get("/frontend/settings").json()
     assert settings["filesTranslation"]
-    assert {".txt", ".html", ".srt"} <= set(settings["supportedFilesFormat"])
+    assert {".txt", ".html", ".htm", ".srt", ".xliff", ".xlf"} <= set(settings["supportedFilesFormat"])
+    assert {kind_of(f"a{end}") for end in settings["supportedFilesFormat"]} == {None, *KINDS} - {"android"}
 
 
 def test_plain_text_keeps_its_lines_and_encoding(serve):
@@ -69,6 +71,15 @@ def test_a_file_names_the_language_as_the_model_does(serve):
     server = serve(CopyingTranslator(target="pt-BR"))
     found = fetch(server, send(server, unit, "a.xliff", target="pb"))
     assert b' target-language="pt-BR"' in found.content
+    assert found.headers["content-disposition"].endswith("''a.pt-BR.xliff")
+
+
+@pytest.mark.parametrize("source", ["de", "en"])
+def test_a_file_is_fetched_whatever_stands_behind_its_language(serve, source):
+    server = serve(CopyingTranslator(change=str.upper))
+    found = fetch(server, send(server, b"Ein Hund", "a.txt", source=source, target="en./../x"))
+    assert found.status_code == 200, found.text
+    assert found.headers["content-disposition"].endswith("''a.en.txt")
 
 
 def test_names_lead_nowhere(serve):

@@ -15,12 +15,12 @@ from headway.devices import training_dtype
 CPU = torch.device("cpu")
 
 
-def matrix_peak(dtype: torch.dtype, device: torch.device = CPU, size: int | None = None, rounds: int = 5) -> float:
+def matrix_peak(dtype: torch.dtype, device: torch.device = CPU) -> float:
     """FLOP/s of a product of two large square matrices, the best of a few."""
-    size = size or (2048 if device.type == "cpu" else 8192)
+    size = 2048 if device.type == "cpu" else 8192
     one, other = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     best = float("inf")
-    for _ in range(rounds):
+    for _ in range(5):
         finish_work(str(device))
         start = time.perf_counter()
         torch.mm(one, other)

@@ -135,7 +135,7 @@ def peer_step(
     name: str, config: ModelConfig, options: TrainingSection, device: torch.device, dtype: torch.dtype
 ) -> Callable[[PaddedBatch], None]:
     """A step as its users write it."""
-    model = make_peer(name, config).to(device)
+    model = peers()[name](config).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, options.adam_beta2), eps=1e-9)
     scaler = GradScaler(device.type, enabled=dtype == torch.float16)
 
@@ -153,10 +153,6 @@ def peer_step(
         optimizer.zero_grad()
 
     return step
-
-
-def make_peer(name: str, config: ModelConfig) -> nn.Module:
-    return peers()[name](config)
 
 
 def make_peer_worker(

@@ -18,7 +18,7 @@ from headway.bench.peers import HuggingFaceMarian, TorchTransformer
 from headway.bench.training import ROUNDS, SECONDS, memories, speeds, vocabulary_size
 from headway.decoding.ctranslate2_model import ModelPieces, export_ctranslate2, load_ctranslate2
 from headway.decoding.engine import padded
-from headway.devices import TranslatingPrecision, pick_device, translating_dtype
+from headway.devices import pick_device, translating_dtype
 from headway.errors import UserError
 from headway.model import ModelConfig, Transformer
 from headway.recipe.recipe import Recipe
@@ -51,11 +51,9 @@ def random_model(config: ModelConfig) -> StoredModel:
     )
 
 
-def make_headway(
-    config: ModelConfig, device: str, precision: TranslatingPrecision, sources: list[list[int]]
-) -> Translate:
+def make_headway(config: ModelConfig, device: str, sources: list[list[int]]) -> Translate:
     stored = random_model(config)
-    translator = Translator(stored, device=device, precision=precision, engine="torch")
+    translator = Translator(stored, device=device, engine="torch")
     texts = [stored.source_tokenizer.decode(source) for source in sources]
 
     def translate(count: int, beam_size: int) -> None:
@@ -64,7 +62,7 @@ def make_headway(
     return translate
 
 
-def make_ctranslate2(config: ModelConfig, device: str, compute_type: str, sources: list[list[int]]) -> Translate:
+def make_ctranslate2(config: ModelConfig, device: str, sources: list[list[int]], compute_type: str) -> Translate:
     """CTranslate2 by itself. headway's engine of this name searches again where a translation reaches its longest, as
     all do here."""
     stored, (kind, _, index) = random_model(config), device.partition(":")
@@ -91,14 +89,12 @@ def make_ctranslate2(config: ModelConfig, device: str, compute_type: str, source
     return translate
 
 
-def make_hugging_face(
-    config: ModelConfig, device_of: str, precision: TranslatingPrecision, sources: list[list[int]]
-) -> Translate:
+def make_hugging_face(config: ModelConfig, device_of: str, sources: list[list[int]]) -> Translate:
     """`generate` of transformers."""
     device = torch.device(device_of)
     net: Any = HuggingFaceMarian(config).model
     net.final_logits_bias[0, EOS_ID] = NEVER
-    net.to(device, translating_dtype(precision, device)).eval()
+    net.to(device, translating_dtype("auto", device)).eval()
 
     @torch.inference_mode()
     def translate(count: int, beam_size: int) -> None:
@@ -116,12 +112,10 @@ def make_hugging_face(
     return translate
 
 
-def make_torch(
-    config: ModelConfig, device_of: str, precision: TranslatingPrecision, sources: list[list[int]]
-) -> Translate:
+def make_torch(config: ModelConfig, device_of: str, sources: list[list[int]]) -> Translate:
     """The loop of a textbook, greedy, which runs the whole decoder for each token."""
     device = torch.device(device_of)
-    net = TorchTransformer(config).to(device, translating_dtype(precision, device)).eval()
+    net = TorchTransformer(config).to(device, translating_dtype("auto", device)).eval()
 
     @torch.inference_mode()
     def translate(count: int, beam_size: int) -> None:
@@ -144,7 +138,7 @@ def _batches(sources: list[list[int]], device: torch.device) -> list[torch.Tenso
     ]
 
 
-def bench_translating(recipe: Recipe, precision: TranslatingPrecision = "auto") -> dict[str, Any]:
+def bench_translating(recipe: Recipe) -> dict[str, Any]:
     """Measures translations with the recipe's model on its device, with its beam and greedy. CTranslate2 computes
     in int8 on CPU and in float16 on cuda. Raises UserError."""
     size, beam_size = vocabulary_size(recipe), recipe.decoding.beam_size
@@ -157,23 +151,21 @@ def bench_translating(recipe: Recipe, precision: TranslatingPrecision = "auto") 
         )
     random = np.random.default_rng(1)
     sources = random.integers(len(CONTROL_PIECES), size, (MOST, TOKENS)).tolist()
-    of_all = config, str(device), precision
-    made: dict[str, tuple[Callable[..., Translate], tuple[Any, ...]]] = {
-        "headway, engine torch": (make_headway, (*of_all, sources))
-    }
-    if device.type in ("cpu", "cuda") and importlib.util.find_spec("ctranslate2"):
-        compute_type = "int8" if device.type == "cpu" else "float16"
-        made[f"CTranslate2 {compute_type}"] = make_ctranslate2, (config, str(device), compute_type, sources)
+    arguments = config, str(device), sources
+    headway = Contender("headway, engine torch", make_headway, *arguments, device=str(device))
+    racing = [headway]
+    if compute_type := {"cpu": "int8", "cuda": "float16"}.get(device.type):
+        name = f"CTranslate2 {compute_type}"
+        racing.append(Contender(name, make_ctranslate2, *arguments, compute_type, device=str(device)))
     if importlib.util.find_spec("transformers"):
-        made["Hugging Face generate"] = make_hugging_face, (*of_all, sources)
-    racing = [Contender(name, make, *given, device=str(device)) for name, (make, given) in made.items()]
-    headway, count = racing[0], FEWEST
+        racing.append(Contender("Hugging Face generate", make_hugging_face, *arguments, device=str(device)))
+    count = FEWEST
     headway.work(count, beam_size)
     while count < MOST and headway.work(count, beam_size)[0] < SECONDS / 2:
         count = min(4 * count, MOST)
     dtype, rows = fastest_dtype(device), list[dict[str, Any]]()
     peak = matrix_peak(dtype, device)
-    textbook = Contender("torch.nn.Transformer", make_torch, *of_all, sources, device=str(device))
+    textbook = Contender("torch.nn.Transformer", make_torch, *arguments, device=str(device))
     for beam in sorted({1, beam_size}):
         taking_part = [*racing, textbook] if beam == 1 else racing
         requests = count, beam
@@ -185,7 +177,7 @@ def bench_translating(recipe: Recipe, precision: TranslatingPrecision = "auto") 
     return {
         **versions("transformers", "ctranslate2"),
         "device": f"{device} ({device_name(device)})",
-        "precision": precision,
+        "precision": "auto",
         "products": str(dtype).removeprefix("torch."),
         "vocabulary": size,
         "sentences": count,

@@ -128,8 +128,7 @@ def page_export(translator: Translator, model: Path, precision: str | None = Non
     weights, pairs, stored = as_precision(precision), validation_pairs(model), translator.stored
     check_for_page(stored)
     found = examples_among(pairs, stored.source_language, stored.target_language)
-    tag = "" if pairs or not translator.target_languages else f"{stored.example_tag} "
-    examples = [tag + source for source, _ in found]
+    examples = [f"{stored.example_tag} {one}" if translator.lacks_tag(one) else one for one, _ in found]
     translator.domain = [source for source, _ in pairs] or examples
     order, heads = translator.word_order(examples[0]), _measured_heads(translator, pairs)
     shown = {"order": order, "heads": heads, "training": training_of(find_model(model))}

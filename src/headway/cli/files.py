@@ -28,6 +28,7 @@ from headway.data.two_sided import NO_LANGUAGES, Sides
 from headway.documents.kinds import MOST_BYTES
 from headway.errors import UserError
 from headway.insight.terminal import draw_table
+from headway.storage.atomic import write_file
 from headway.storage.steps import step_folders
 from headway.threads import use_threads
 
@@ -147,23 +148,24 @@ def input_bytes(file: str) -> bytes:
         raise UserError("standard input is closed; give a file")
     if file == "-":
         return sys.stdin.buffer.read(MOST_BYTES + 1)
-    path = Path(file)
-    if path.is_dir() or not path.exists():
-        problem = "is a folder" if path.is_dir() else "no such file"
-        raise UserError(f"{path}: {problem}; give a file, or - for standard input")
-    with open(path, "rb") as stream:
+    _check_is_file(Path(file), "a file")
+    with open(file, "rb") as stream:
         return stream.read(MOST_BYTES + 1)
 
 
 def check_input(path: Path, layout: Layout) -> None:
     """Raises UserError for anything but a file with one text per line."""
-    if path.is_dir() or not path.exists():
-        problem = "is a folder" if path.is_dir() else "no such file"
-        raise UserError(f"{path}: {problem}; give a text file, or - for standard input")
+    _check_is_file(path, "a text file")
     if is_two_sided(path) and layout == Layout():
         raise UserError(
             f"{path}: holds two sides; say where the source texts are: --column N, or its name in JSON: --column NAME"
         )
+
+
+def _check_is_file(path: Path, wanted: str) -> None:
+    if path.is_dir() or not path.exists():
+        problem = "is a folder" if path.is_dir() else "no such file"
+        raise UserError(f"{path}: {problem}; give {wanted}, or - for standard input")
 
 
 def parallel_pairs(
@@ -180,17 +182,24 @@ def parallel_pairs(
 
     targets = [file for file in target if file is not None]
     if model is not None and any(map(is_two_sided, source)):
-        info = model_info(model)
-        languages = info["source_language"], target_language or info["target_language"]
+        info, (translated, _, wanted) = model_info(model), (target_language or "").rpartition(":")  # `FROM:TO` or `TO`
+        languages = translated or info["source_language"], wanted or info["target_language"]
     for notice in CorpusFiles(source, targets, languages).notices():
         tell(f"headway: notice: {notice}")
     return read_pairs(source, targets, lenient=lenient, languages=languages)
 
 
+def is_device(output: Path) -> bool:
+    """Whether this is a device or a pipe, which is written to directly."""
+    return output.exists() and not output.is_file()
+
+
 def write_bytes(data: bytes, output: Path | None) -> None:
-    """Writes to a device or a pipe. output: None is standard output."""
-    if output is not None:
+    """Writes a whole file. A link keeps its place. output: None is standard output."""
+    if output is not None and is_device(output):
         output.write_bytes(data)
+    elif output is not None:
+        write_file(output.resolve(), data)
     elif isinstance(sys.stdout, ClosedOutput):
         sys.stdout.write("")
     else:
@@ -217,11 +226,11 @@ def write_as_they_arrive(
 @contextmanager
 def writer(path: Path | None) -> Iterator[TextIO]:
     """Standard output, or a file that appears when all is written, so that it may be the input's own; .gz, .xz and .zst
-    are compressed. A link keeps its place. Devices and pipes are written to directly."""
+    are compressed. A link keeps its place."""
     if path is None:
         yield sys.stdout
         return
-    if path.exists() and not path.is_file():
+    if is_device(path):
         with open(path, "w", encoding="utf-8", newline="\n") as stream:
             yield stream
         return

@@ -227,7 +227,7 @@ def _time(hours: float) -> str:
 
 def _bytes(size: float) -> str:
     """The number of bytes with a decimal unit, such as `1.36 TB`."""
-    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
+    for unit, name in ((1e18, "EB"), (1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= 0.9995 * unit:  # rounded to three digits it is one
             return f"{size / unit:.3g} {name}"
     return f"{size:.3g} B"

@@ -136,11 +136,10 @@ def train(
     else:
         recipe, run = _resumed(resume, overrides, minutes, began, threads), resume
     if processes > 1 and not is_rank():
-        from headway.training.processes import launch
-
-        again = ["train", "--resume", str(run), "--processes", str(processes)]
-        again += [] if threads is None else ["--threads", str(threads)]
-        raise typer.Exit(launch(again if any(texts.values()) else sys.argv[1:], processes))
+        again = [] if any(texts.values()) else [*recipes, *overrides]  # the recipe for a text has all that was given
+        again += ["--minutes", str(minutes), "--finish"] if finish else []
+        _launch([*again, "--output" if recipes and resume is None else "--resume", str(run)], processes, threads)
+        return run
     progress = run_training(recipe, run, _again(run, processes), threads)
     if leads():
         stages = f"{len(recipe.stages)} stages, the last one of " if recipe.stages else ""
@@ -199,6 +198,16 @@ def _request(
 def _again(run: Path, processes: int, threads: int | None = None) -> str:
     many = f" --processes {processes}" if processes > 1 else ""
     return f"train --resume {shlex.quote(str(run))}{many}{'' if threads is None else f' --threads {threads}'}"
+
+
+def _launch(arguments: list[str], processes: int, threads: int | None) -> None:
+    """Trains in processes of their own, with these arguments."""
+    from headway.training.processes import launch
+
+    command = ["train", *arguments, "--processes", str(processes)]
+    command += [] if threads is None else ["--threads", str(threads)]
+    if code := launch(command, processes):
+        raise typer.Exit(code)
 
 
 def _of_text(

@@ -16,6 +16,7 @@ from headway.cli.files import (
     check_input,
     input_bytes,
     input_lines,
+    is_device,
     tell,
     tell_of_aligner,
     write_as_they_arrive,
@@ -262,8 +263,7 @@ def _here(
     from headway.threads import use_threads
     from headway.translator.job import Job
 
-    is_device = output is not None and output.exists() and not output.is_file()
-    if resume and (output is None or is_device):
+    if resume and (output is None or is_device(output)):
         raise UserError("--resume needs --output FILE, which keeps what is done")
     lines = input_lines(file, work.layout, shard)
     keep_few_matrix_kernels()
@@ -279,7 +279,7 @@ def _here(
             notices(notice)
         return written.text
 
-    if output is None or is_device:
+    if output is None or is_device(output):
         write_as_they_arrive(lines, file, output, text_of)
         return
     output = output.resolve()  # a link keeps its place
@@ -303,7 +303,6 @@ def _whole_file(work: Work, file: str, kind: str, output: Path | None, threads: 
 
     from headway.devices import keep_few_matrix_kernels
     from headway.documents.translator import translate_file
-    from headway.storage.atomic import write_file
     from headway.threads import use_threads
     from headway.translator.glossary import Glossary
 
@@ -324,10 +323,7 @@ def _whole_file(work: Work, file: str, kind: str, output: Path | None, threads: 
         found = translate_file(lines.translator, kind, data, name=file, progress=show, **wanted, **search)
     if found.truncated:
         tell(f"headway: notice: {file}: a sentence of {found.truncated} texts was cut off; --max-length allows more")
-    if output is None or (output.exists() and not output.is_file()):
-        write_bytes(found.data, output)
-    else:
-        write_file(output.resolve(), found.data)
+    write_bytes(found.data, output)
 
 
 def _on_cluster(

@@ -41,7 +41,8 @@ KINDS = {
     "odp": "opendocument.open_odf",
 }
 """For the end of a file's name the function that opens it, and its module here."""
-_OTHER_ENDS = {"htm": "html", "xhtml": "html", "markdown": "md", "xlf": "xliff", "pot": "po"}
+OTHER_ENDS = {"htm": "html", "xhtml": "html", "markdown": "md", "xlf": "xliff", "pot": "po"}
+"""Other ends of the names of such files."""
 _CONVERTED = {
     "pdf": "pdftotext",
     **dict.fromkeys(("doc", "docm", "rtf"), "soffice --convert-to docx"),
@@ -73,7 +74,7 @@ def kind_of(name: str) -> str | None:
         raise UserError(f"{name}: .{end} is not translated; convert it first: {_CONVERTED[end]}")
     if PurePath(name).name.lower().endswith("strings.xml"):
         return "android"
-    end = _OTHER_ENDS.get(end, end)
+    end = OTHER_ENDS.get(end, end)
     return end if end in KINDS else None
 
 

@@ -17,6 +17,7 @@ from headway.documents.segments import Languages, Segment
 from headway.errors import UserError
 from headway.text.characters import as_texts
 from headway.text.protected import has_words
+from headway.translator.codec import languages_of
 from headway.translator.glossary import Glossary
 from headway.translator.lines import language_prefix
 from headway.translator.translation import TranslatedDocument
@@ -87,8 +88,7 @@ def translate_file(
     prefix = language_prefix(translator, target_language)
     if translator.lacks_tag(f"{prefix}x"):
         raise UserError(f"{name}: choose --target-language, one of {', '.join(translator.target_languages)}")
-    source, _, target = (target_language or "").rpartition(":")  # `FROM:TO`, or the target alone
-    languages = Languages(source or translator.info.source_language, target or translator.info.target_language)
+    languages = Languages(*languages_of(translator.info, target_language or ""))
     opened = open_file(kind, data, languages, name)
     segments = [one._replace(text=prefix + one.text) if has_words(one.text) else one for one in opened.segments]
     found = _translated(translator, segments, glossary=glossary, progress=progress, of_file=True, **search)

@@ -10,10 +10,11 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import NamedTuple
 
-from headway.documents.kinds import DAMAGED, KINDS, kind_of, open_file
+from headway.documents.kinds import DAMAGED, KINDS, OTHER_ENDS, kind_of, open_file
 from headway.documents.markup import escape
 from headway.documents.segments import Languages, OpenedFile, Segment, decode_text
 from headway.errors import UserError
+from headway.languages import same_language
 from headway.serving import units
 from headway.serving.pairs import AskedText
 from headway.serving.schemas import FileRequest, TranslateRequest, UploadedFile
@@ -21,7 +22,7 @@ from headway.serving.service import AUTO, SentenceProgress, Service
 from headway.serving.settings import Settings
 
 TEXT = "txt"
-SUPPORTED = [f".{end}" for end in (TEXT, *KINDS) if end != "android"]  # that is known by a whole name
+SUPPORTED = [f".{end}" for end in (TEXT, *KINDS, *OTHER_ENDS) if end != "android"]  # that is known by a whole name
 MOST_UNPACKED, MOST_MARKUP = 16, 10
 """Bytes that an archive may unpack to for each byte of a request's body, and bytes of its pages for each character."""
 _PAGE = re.compile(r".*\.(xml|x?html?|ncx|opf)", re.IGNORECASE | re.DOTALL)
@@ -80,20 +81,22 @@ async def translated_file(
     """The translation of a file. charge: takes the units of the request. Raises UserError, HTTPException."""
     settings, file = service.settings, wanted.file
     charge(units.of_file(file.data) - 1)  # a request has paid one already
-    source = next(iter(service.pairs.sources(wanted.target)), "") if wanted.source.lower() == AUTO else wanted.source
-    languages = Languages(source, wanted.target)
+    target = same_language(wanted.target, service.pairs.codes) or wanted.target
+    source = next(iter(service.pairs.sources(target)), "") if wanted.source.lower() == AUTO else wanted.source
+    languages = Languages(source, target)
     opened = await service.files.call(client, _opened, file, languages, settings)
     sample = _sample(opened.segments)
     asked = TranslateRequest.model_validate({**vars(wanted), "q": sample, "format": "html"})
     [pair], _ = await service.choose(asked, [sample], client)
     if pair is not None and (pair.source, pair.target) != languages:
-        opened = await service.files.call(client, _opened, file, Languages(pair.source, pair.target), settings)
+        languages = Languages(pair.source, pair.target)
+        opened = await service.files.call(client, _opened, file, languages, settings)
     texts = [AskedText(one.text, pair, one.format) for one in opened.segments]
     charge(units.of_translation(asked, texts))
     found = await service.translate(asked, texts, client, progress, of_file=True)
     data = await service.files.call(client, opened.written, [one.texts[0] for one in found])
     path = PurePath(file.name)
-    name = f"{path.stem}.{wanted.target}{path.suffix}"
+    name = f"{path.stem}.{languages.target}{path.suffix}"
     return NamedFile(name, data, sum(one.truncated for one in found))
 
 

@@ -100,7 +100,7 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
             self._sources[target].append(source)
             self._targets[source].append(target)
 
-    @property
+    @cached_property
     def first(self) -> LanguagePair:
         """The direction that a page begins with: one of the first model's that it describes, if possible one with
         validation text."""
@@ -120,7 +120,7 @@ class Pairs(dict[tuple[str, str], LanguagePair]):
     def codes(self) -> list[str]:
         return list(dict.fromkeys([*self.sources(), *self.targets()]))
 
-    @property
+    @cached_property
     def shown(self) -> list[LanguagePair]:
         """The directions that a page describes: of a model with many source languages those from its own, or, where its
         recipe has named that otherwise, from the first."""
