@@ -83,12 +83,11 @@ function followed(glass) {
 /** The sentences that are tried of a text, where the model answers each with this problem. */
 async function patched(text, problem) {
   const tried = [];
-  const status = {};
-  const ask = async ({ other }) => {
+  const ask = async ({ other }, failed) => {
     tried.push(other);
-    status.textContent = problem;
+    failed(new Error(problem));
   };
-  const form = patchingForm({ record: { source: { text } }, say: speaker("en"), kept: (name, first) => first }, ask, null, status);
+  const form = patchingForm({ record: { source: { text } }, say: speaker("en"), kept: (name, first) => first }, ask);
   form.listeners.submit({ preventDefault() {} });
   await new Promise((done) => setTimeout(done));
   return tried;

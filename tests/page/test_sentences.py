@@ -347,7 +347,12 @@ def test_the_other_sentence_of_patching_is_another(script):
 
 @pytest.mark.parametrize(
     ("problem", "count"),
-    [("patching: the model gives “a cat dog” the same translation", 2), ("the server is busy", 1), ("", 1)],
+    [
+        ("patching: the model gives “a cat dog” the same translation", 2),
+        ("the server is busy", 1),
+        ("the server has stopped while it was patching: see its log", 1),
+        ("", 1),
+    ],
 )
 def test_a_next_sentence_of_patching_is_tried_only_after_one_that_does_not_do(script, problem, count):
     assert script.ask({"near": "a dog cat", "problem": problem}) == script.ask({"near": "a dog cat"})[:count]

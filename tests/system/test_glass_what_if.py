@@ -6,9 +6,18 @@ import re
 import pytest
 
 from headway.insight.what_if import read_edits
-from tests.system.browsing import random_translator
+from tests.system.browsing import Window, open_live, random_translator, wait_until
 
 TEXT = "the cat sat on the mat"
+HELD = """() => {
+    const fetch = window.fetch;
+    window.held = [];
+    window.fetch = async (...given) => {
+      const answer = await fetch(...given);
+      if (JSON.parse(given[1].body).cases?.length) await new Promise((go) => window.held.push(go));
+      return answer;
+    };
+}"""
 SHARES = "(bars) => bars.map((bar) => Number(bar.style.getPropertyValue('--share')))"
 SAME = {"en": "Both translations are the same, word for word.", "ko": "두 번역이 완전히 같습니다."}
 ORDER_SAYS = {
@@ -132,6 +141,34 @@ def test_a_head_of_what_if_can_be_seen_large(random, opened):
     window.page.click("text=See this head large")
     assert window.page.inner_text(".large h3") == "Layer 2, head 3"
     assert window.page.inner_text(".controls .choice label:has(:checked)") == "Decoder self-attention"
+
+
+def test_answers_that_come_after_the_box_was_drawn_again_are_shown(browser, random):
+    window = Window(browser)
+    open_live(window, random, TEXT)
+    page = window.page
+    window.view("whatIf")
+    page.click("[value=positions_off]")
+    window.count(".card:has(.switches) h4", 1)
+    page.wait_for_selector(".order mark, .order .word-bar")
+    page.evaluate(HELD)
+    page.click(".effect >> nth=1")
+    page.click("[value=positions_off]")
+    page.click("[value=scaling_off]")
+    wait_until(page, "window.held.length === 2")
+    page.click(".tool-theme")
+    window.count(".card:has(.switches) h4", 0)  # that was of another switch
+    page.fill(".pair-inputs input >> nth=1", "onthe mat")
+    page.evaluate("document.activeElement.setSelectionRange(2, 2)")
+    page.evaluate("window.held.forEach((go) => go())")
+    window.contains(".card:has(.effects) .result h4", "Head 2 of layer 1")
+    window.contains(".card:has(.switches) h4", "Without dividing")
+    assert page.evaluate("window.held.length") == 2
+    assert page.is_checked("[value=scaling_off]")
+    assert not page.is_checked("[value=positions_off]")
+    page.keyboard.type(" ")  # the cursor is where it was
+    assert page.input_value(".pair-inputs input >> nth=1") == "on the mat"
+    window.close(may_move=True)
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])

@@ -482,6 +482,22 @@ def test_another_sentence_in_the_box_stays_when_the_page_changes_its_language(op
     sync_api.expect(page.locator("#glass .sentence-line")).to_contain_text("cat dog")
 
 
+def test_what_was_asked_in_the_box_is_shown_when_the_page_has_changed_its_language(open_page):
+    page, held = open_page(glass=None), []
+    translated(page, "ant bee", "bee ant")
+    page.click("#inside summary")
+    page.click("#glass-tab-whatIf", timeout=60_000)  # the first look loads torch
+    page.wait_for_selector("#glass .order .word-bar", timeout=60_000)
+    page.route("**/inspect", lambda route: route.continue_() if held else held.append(route))
+    page.click("#glass .effect >> nth=1")
+    page.wait_for_timeout(200)
+    page.click("#page-language")
+    sync_api.expect(page.locator("#glass-tab-whatIf")).to_have_text("만약에")
+    held[0].continue_()
+    card = page.locator("#glass .card:has(.effects) .result h4")
+    sync_api.expect(card).to_contain_text("헤드", timeout=60_000)
+
+
 def test_a_link_in_the_same_tab_and_the_way_back_open_their_sentences(open_page):
     page = open_page(glass=None)
     line = page.locator("#glass .sentence-line")

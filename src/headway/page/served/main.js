@@ -21,7 +21,7 @@ const state = {
   delay: 500,
   timer: 0,
   running: null,
-  looking: null,
+  looking: new AbortController(),
   judging: null,
   answer: "",
   words: [],
@@ -119,7 +119,7 @@ function listen() {
     showDetected();
     showNumbers();
     showJudged();
-    look();
+    look({ turned: true });
   });
 }
 
@@ -169,11 +169,15 @@ function refusalWord(status) {
   return status >= 500 ? "defect" : "refused";
 }
 
-/** Shows the inside of what is translated, where that is open: of the sentence that is chosen. */
-function look() {
-  state.looking?.abort(); // what was asked for is of the text before
+/** Shows the inside of what is translated, where that is open: of the sentence that is chosen. turned: to the other language
+ * of the page, so that what was asked for is still wanted; else it is of the text before. */
+function look({ turned = false } = {}) {
+  if (!turned) {
+    state.looking.abort();
+    state.looking = new AbortController();
+  }
   if (!$("inside").open) return;
-  const { signal } = (state.looking = new AbortController());
+  const { signal } = state.looking;
   const [source, target] = [$("source").value, $("target").value];
   const notice = (name, values) => ($("inside-notice").textContent = name ? say(state.language, name, values) : "");
   if (!areInspected(state.models)) {

@@ -45,7 +45,7 @@ export function readAddress(glass, text) {
     const beside = (parts.beside ?? "").split(".").map(Number);
     const compared = comparedWith(glass);
     compared.head = beside.length === 2 && beside.every((one, at) => one >= 1 && one <= [layers, heads][at]) ? beside.map((one) => one - 1) : null;
-    if (parts.with && parts.with !== compared.text) Object.assign(compared, { text: parts.with, record: null, waiting: {} });
+    if (parts.with && parts.with !== compared.text) Object.assign(compared, { text: parts.with, record: null, asks: true });
   }
   if (parts.view === "machine") {
     const open = openIn(glass);
@@ -55,7 +55,7 @@ export function readAddress(glass, text) {
     chosen.source = number("token", record.source.tokens.length);
   }
   if (["machine", "steps", "needs"].includes(parts.view)) chosen.target = number("step", record.steps.length);
-  if (parts.view === "whatIf" && parts.off !== undefined) Object.assign(chosenSwitches(glass), { off: parts.off.split(","), found: null });
+  if (parts.view === "whatIf" && parts.off !== undefined) Object.assign(chosenSwitches(glass), { off: parts.off.split(","), found: null, latest: null });
   return parts;
 }
 

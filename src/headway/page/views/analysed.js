@@ -2,15 +2,14 @@
 
 import { openNumbers } from "./numbers.js";
 
-/** The analyses that a server computes. */
-export const ANALYSES = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "patching", "head_importance", "faithfulness"];
 /** Computed as soon as the reader looks: together they take less than the translation. */
 export const QUICK = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens"];
 
 /**
- * found(name) -> {fields, parts, array(part)}, or null where it isn't known; names(): those that are known or computed; computes(name): whether the live model can;
- * ask(analyses, status, edits): async, has them computed, of the model with these edits (default: the record's), says how
- * it goes in `status` -> whether that worked.
+ * found(name) -> {fields, parts, array(part)}, or null where it isn't known; names(): those that are known or computed;
+ * computes(name): whether the live model can; ask(analyses, status, {edits, failed}): async, has them computed, of the model
+ * with these edits (default: the record's), says how it goes in `status`, and tells failed(problem) what went wrong
+ * -> whether that worked.
  */
 export function analysesOf(glass) {
   const { record } = glass;
@@ -26,10 +25,10 @@ export function analysesOf(glass) {
     names: () => [...new Set([...kept.found.keys(), ...glass.computes])],
     found: (name) => kept.found.get(name) ?? null,
     computes: (name) => glass.computes.includes(name),
-    async ask(analyses, status, edits = record.edits) {
+    async ask(analyses, status, { edits = record.edits, failed } = {}) {
       const given = record.target.given ? { translation: record.target.text } : {};
       const { source } = record;
-      const answer = await glass.request(source.original ?? source.text, { ...given, edits, analyses, arrays: "none" }, status);
+      const answer = await glass.request(source.original ?? source.text, { ...given, edits, analyses, arrays: "none" }, status, failed);
       if (!answer) return false;
       note(answer, openNumbers(answer));
       return true;

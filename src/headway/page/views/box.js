@@ -1,8 +1,7 @@
-// The glass box: one translation of one model, seen in seven views.
+// The glass box: one translation of one model, seen in several views.
 
 import { addressOf, readAddress, tagOf } from "./address.js";
 import { useTheme } from "./colours.js";
-import { ANALYSES } from "./analysed.js";
 import { make, whenDrawn } from "./elements.js";
 import { exactly } from "./exact.js";
 import { headsView } from "./heads.js";
@@ -30,20 +29,25 @@ const VIEWS = {
   training: trainingView,
   numbers: tryNumbersView,
 };
-const mounted = new WeakMap();
+const mounted = new WeakMap(); // the state of the box in an element
 let lastView = "translate";
 
 /**
  * Fills `element`. record: as docs/record.md has it; language: "en" or "ko"; inspect(text, options): async, gives a record
  * of the live model, or is absent, and then the reader chooses the language here; address: whether the page's address is
  * the box's, and holds the view and the language, or what it holds beside the view, where the page chooses the language; analyses: the names of those that `inspect` can compute; measured: those of them that it
- * has at hand; examples: sentences to try; turn(): changes the language of the page around too. What the reader has opened, typed and chosen stays when the box is drawn again, here or by another call for
- * the same element.
+ * has at hand; examples: sentences to try; turn(): changes the language of the page around too. What the reader has opened,
+ * typed and chosen stays when the box is drawn again, here or by another call for the same element.
  */
-export function mountBox(element, { record, inspect = null, analyses = ANALYSES, measured = [], language = "en", address = false, examples = [], turn = null }) {
-  const before = mounted.get(element);
-  before?.leaving.abort();
-  const state = {
+export function mountBox(
+  element,
+  { record, inspect = null, analyses = [], measured = [], language = "en", address = false, examples = [], turn = null },
+) {
+  if (!mounted.has(element)) mounted.set(element, emptyBox());
+  const state = mounted.get(element);
+  if (state.record && nameOf(state.record) !== nameOf(record)) state.kept.delete("sentence");
+  if (state.record !== record) state.asked.clear();
+  Object.assign(state, {
     record,
     inspect,
     computes: inspect ? analyses : [],
@@ -51,29 +55,41 @@ export function mountBox(element, { record, inspect = null, analyses = ANALYSES,
     examples,
     turn,
     language: languages.includes(language) ? language : "en",
-    leaving: new AbortController(),
-    kept: before?.kept ?? new Map(),
-    questions: 0,
-    theme: before?.theme ?? null,
-    presenting: before?.presenting ?? false,
-    exact: before?.exact ?? false,
-    asked: new Set(),
-    tour: before?.tour ?? null,
     address: location.protocol !== "about:" && address,
-    place: make("div", {}),
-    news: make("p", { class: "unseen", role: "status" }),
-  };
-  mounted.set(element, state);
-  state.root = make("div", { class: "glass" }, state.place, state.news);
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", () => draw(state), { signal: state.leaving.signal });
-  if (before && nameOf(before.record) !== nameOf(record)) state.kept.delete("sentence");
-  const { signal } = state.leaving;
-  document.addEventListener("keydown", (event) => tourKey(state, event), { signal });
-  if (state.address) followAddress(state, signal);
+    questions: state.questions + 1, // what was asked before is overtaken
+  });
+  readView(state);
   draw(state);
-  element.replaceChildren(state.root);
+  if (state.root.parentElement !== element) element.replaceChildren(state.root);
   if (inspect && location.hash) writeAddress(state);
+}
+
+/** The state of a box before its first record, with all that it listens to. */
+function emptyBox() {
+  const [place, news] = [make("div", {}), make("p", { class: "unseen", role: "status" })];
+  const state = {
+    record: null,
+    kept: new Map(),
+    questions: 0,
+    theme: null,
+    presenting: false,
+    exact: false,
+    asked: new Set(),
+    tour: null,
+    place,
+    news,
+    root: make("div", { class: "glass" }, place, news),
+  };
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(state));
+  document.addEventListener("keydown", (event) => tourKey(state, event));
+  window.addEventListener("popstate", () => {
+    if (!state.address) return;
+    if (!location.hash) lastView = "translate"; // as the page was opened
+    readView(state);
+    draw(state);
+  });
+  for (const event of ["click", "change", "keyup"]) state.root.addEventListener(event, () => writeAddress(state));
+  return state;
 }
 
 /** The record that a box shows, or null. */
@@ -82,23 +98,15 @@ export function shownIn(element) {
   return state?.root.isConnected ? state.record : null;
 }
 
-/** Reads the view from the address, and writes it there after whatever the reader does. */
-function followAddress(state, signal) {
-  const read = () => {
-    const parts = readAddress(glassOf(state, false), location.hash.slice(1));
-    if (Object.hasOwn(VIEWS, parts.view)) lastView = parts.view;
-    if (state.address === true && languages.includes(parts.lang)) state.language = parts.lang;
-  };
-  read();
-  window.addEventListener("popstate", () => {
-    if (!location.hash) lastView = "translate"; // as the page was opened
-    read();
-    draw(state);
-  }, { signal });
-  for (const event of ["click", "change", "keyup"]) state.root.addEventListener(event, () => writeAddress(state), { signal });
+/** Takes over what the address holds, where it is the box's. */
+function readView(state) {
+  if (!state.address) return;
+  const parts = readAddress(glassOf(state), location.hash.slice(1));
+  if (Object.hasOwn(VIEWS, parts.view)) lastView = parts.view;
+  if (state.address === true && languages.includes(parts.lang)) state.language = parts.lang;
 }
 
-/** Another view is another entry of the browser's history. */
+/** The address holds the view after whatever the reader does. Another view is another entry of the browser's history. */
 function writeAddress(state) {
   if (!state.address) return;
   const text = addressOf(state.glass, lastView, state.language, state.address === true ? {} : state.address);
@@ -129,11 +137,11 @@ function nameOf({ source, target, edits }) {
   return JSON.stringify([source.text, target.text, edits]);
 }
 
-/** Draws the box anew; the focus stays where it was. arriving: the record is new. */
-function draw(state, arriving = false) {
-  const focus = focusIn(state.place, !arriving);
+/** Draws the box anew; the focus stays where it was. */
+function draw(state) {
+  const focus = focusIn(state.place, state.glass?.record === state.record);
   useTheme(state.theme);
-  const glass = (state.glass = glassOf(state, arriving));
+  const glass = (state.glass = glassOf(state));
   state.root.lang = state.language;
   state.root.classList.toggle("presenting", state.presenting);
   if (state.theme) state.root.dataset.theme = state.theme;
@@ -144,7 +152,6 @@ function draw(state, arriving = false) {
   state.place.replaceChildren(masthead(state, glass, turn), ...tour, ...shown);
   focus();
   if (state.address === true) document.title = `${visible(state.record.source.text).slice(0, 80)} → ${visible(state.record.target.text).slice(0, 80)} · headway`;
-  if (arriving) state.news.textContent = glass.say("arrived", { text: visible(state.record.target.text) });
 }
 
 /** -> a function that gives the focus back to what stands in its place: known by its id, and, of the same record, by where
@@ -154,25 +161,24 @@ function focusIn(place, same) {
   if (!active) return () => {};
   const path = [];
   for (let one = active; one !== place; one = one.parentElement) path.unshift([...one.parentElement.children].indexOf(one));
-  const { id, localName, selectionStart, selectionEnd } = active;
+  const { id, localName, type, selectionStart, selectionEnd } = active;
   return () => {
     const known = id ? place.querySelector(`#${CSS.escape(id)}`) : null;
     const there = same ? path.reduce((one, at) => one?.children[at], place) : null;
-    const found = known ?? (there?.localName === localName ? there : place.querySelector("[role=tabpanel]"));
+    const found = known ?? (there?.localName === localName && there.type === type ? there : place.querySelector("[role=tabpanel]"));
     found.focus({ preventScroll: true });
-    if (found.localName === "textarea") found.setSelectionRange(selectionStart, selectionEnd);
+    if (Number.isInteger(selectionStart)) found.setSelectionRange?.(selectionStart, selectionEnd); // of a field of text
   };
 }
 
 /** The object that the views work with. */
-function glassOf(state, arriving) {
+function glassOf(state) {
   const { record, language } = state;
   const say = speaker(language);
   const turns = new WeakMap();
   const stored = openNumbers(record);
   const glass = {
     record,
-    arriving,
     say,
     inspect: state.inspect,
     computes: state.computes,
@@ -193,20 +199,23 @@ function glassOf(state, arriving) {
     begin(status) {
       const turn = {};
       turns.set(status, turn);
-      return () => turns.get(status) !== turn || state.leaving.signal.aborted;
+      return () => turns.get(status) !== turn;
     },
 
-    /** The live model's answer; null where there is none, or where a newer request has been made meanwhile. */
-    async request(text, options, status) {
+    /** The live model's answer; null where there is none, which failed(problem) is told of, or where a newer request has been
+     * made meanwhile. Where the box has been drawn again meanwhile, it is drawn once more, to show what the answer has changed. */
+    async request(text, options, status, failed = () => {}) {
       const overtaken = glass.begin(status);
       status.textContent = say("waiting");
       try {
         const answer = await state.inspect(text, options);
         if (overtaken()) return null;
         status.textContent = "";
+        if (state.glass !== glass && state.record === record) setTimeout(() => draw(state)); // the caller comes first
         return answer;
       } catch (problem) {
         if (!overtaken()) status.textContent = say("failed", { problem: visible(problem.message) });
+        failed(problem);
         return null;
       }
     },
@@ -218,7 +227,8 @@ function glassOf(state, arriving) {
       if (!answer || question !== state.questions) return;
       state.record = answer;
       state.asked.clear();
-      draw(state, true);
+      draw(state);
+      state.news.textContent = say("arrived", { text: visible(answer.target.text) });
       writeAddress(state);
     },
 

@@ -51,5 +51,5 @@ async function fetchAll(state, record, wanted, draw) {
     state.glass.unanswered = true;
     return; // the numbers that are stored stay
   }
-  if (!state.leaving.signal.aborted) draw();
+  draw();
 }

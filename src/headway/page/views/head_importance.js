@@ -16,7 +16,7 @@ export function headImportance(glass) {
   const place = make("div", {});
   const status = make("p", { class: "quiet status", role: "status" });
   const ask = async () => {
-    const worked = await analyses.ask(["head_importance"], status, []); // of the model as it is, whatever is switched off
+    const worked = await analyses.ask(["head_importance"], status, { edits: [] }); // of the model as it is, whatever is switched off
     glass.unanswered ||= !worked;
     if (!worked) return;
     kept.found = analyses.found("head_importance");

@@ -13,7 +13,8 @@ import { patchingForm, patchingPart } from "./patching.js";
 import { brief, pieceTexts } from "./tokens.js";
 
 /** Each: name (of its texts), the analysis that it shows, draw(glass, analyses) -> elements; follows: whether
- * it is of the chosen token; form(glass, ask, analyses, status) -> where the reader asks for one of another kind. */
+ * it is of the chosen token; form(glass, ask, analyses) -> where the reader asks for one of another kind, by ask(analysis,
+ * failed): as of `analysesOf`. */
 const PARTS = [
   { name: "looksAndNeeds", analysis: "erasure", draw: needsPart, follows: true },
   { name: "maps", analysis: "erasure", draw: mapsPart },
@@ -55,8 +56,8 @@ function sectionOf(glass, analyses, { name, analysis, draw, follows = false, for
   const { say } = glass;
   const place = make("div", { class: "analysis-place" });
   const status = make("p", { class: "quiet status", role: "status" });
-  const ask = async (asked) => {
-    const worked = await analyses.ask([asked], status);
+  const ask = async (asked, failed) => {
+    const worked = await analyses.ask([asked], status, { failed });
     const leaves = place.contains(document.activeElement);
     if (worked) refresh();
     if (worked && leaves) element.focus({ preventScroll: true }); // the button is gone
@@ -69,7 +70,7 @@ function sectionOf(glass, analyses, { name, analysis, draw, follows = false, for
     if (found) place.replaceChildren(...draw(glass, analyses));
     else place.replaceChildren(...(form || QUICK.includes(analysis) ? [] : [button()]));
   };
-  const asking = form && analyses.computes(analysis) ? form(glass, ask, analyses, status) : null;
+  const asking = form && analyses.computes(analysis) ? form(glass, ask, analyses) : null;
   const about = make("p", { class: "quiet" }, text ?? say(`${name}Text`));
   const element = make("section", { class: "card analysis", id: `glass-${name}`, tabindex: -1 }, make("h3", {}, title ?? say(`${name}Title`)), ...(name === "looksAndNeeds" ? [place, about] : [about, place]), asking, status);
   return { element, refresh, follows };

@@ -52,7 +52,7 @@ export async function orderPair(glass, status) {
 /** -> {element, fill(sentences)} */
 function orderForm(glass, kept, status, show) {
   const { say, record } = glass;
-  const first = kept.sentences ?? record.order?.sentences ?? [record.source.text, record.source.text.split(" ").reverse().join(" ")];
+  const first = kept.sentences ?? kept.found?.sentences ?? [record.source.text, record.source.text.split(" ").reverse().join(" ")];
   const boxes = first.map((text, number) => {
     const change = () => (kept.sentences = boxes.map((box) => box.value));
     return make("input", { type: "text", dir: "auto", value: text, input: change, "aria-label": say("sentenceNumber", { number: number + 1 }) });

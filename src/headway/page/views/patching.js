@@ -11,14 +11,16 @@ const NEAR = 8;
 
 /** A sentence of as many tokens: one that is near to the shown one, or of the reader's own. Of those that are near, the first
  * is taken that the model translates otherwise; none after one that fails for another reason than the sentence. */
-export function patchingForm({ record, say, kept }, ask, analyses, status) {
+export function patchingForm({ record, say, kept }, ask) {
   const near = nearSentences(record.source.original ?? record.source.text);
   const typed = kept("other", { text: near[0] ?? "" });
   const submit = async (input) => {
     const others = typed.text === near[0] ? near : [typed.text];
     for (const other of others) {
       typed.text = input.value = other;
-      if ((await ask({ kind: "patching", other })) || !status.textContent.includes("patching:")) break;
+      let isRefused = false;
+      await ask({ kind: "patching", other }, ({ message }) => (isRefused = message.startsWith("patching:")));
+      if (!isRefused) break;
     }
   };
   return askingForm(typed, "glass-other", say("otherLabel"), say("compute"), submit);

@@ -7,9 +7,9 @@ import { openNumbers } from "./numbers.js";
 import { visible } from "./tokens.js";
 
 /** What is compared, by the reader's choice: {head: [layer, head] or null, text: another sentence, record: its record or null,
- * waiting: what was asked for last, an object, while it has no answer}. */
+ * asks: whether the sentence is still to be asked for, latest: an object for each time that it was}. */
 export function comparedWith(glass) {
-  return glass.kept("beside", { head: null, text: "", record: null, waiting: null }, true);
+  return glass.kept("beside", { head: null, text: "", record: null, asks: false, latest: null }, true);
 }
 
 /** state: chosenHead(glass); pictureOf(glass, kind, layer, head) -> elements. -> {element, show()} */
@@ -37,10 +37,11 @@ export function sideBySide(glass, state, pictureOf) {
     compared.replaceChildren(...pairs.map(([one, head]) => column(one, state.kind, head, Boolean(chosen.record), pictureOf)));
   };
   const ask = async () => {
-    const mine = (chosen.waiting = {});
+    const latest = {};
+    Object.assign(chosen, { asks: false, latest });
     const answer = chosen.text.trim() ? await glass.request(chosen.text, { arrays: "attention" }, status) : null;
-    if (chosen.waiting !== mine || !(answer || element.isConnected)) return; // the box as it is drawn now asks again
-    Object.assign(chosen, { record: answer, waiting: null });
+    if (chosen.latest !== latest) return;
+    chosen.record = answer;
     show();
   };
   const element = make(
@@ -51,7 +52,7 @@ export function sideBySide(glass, state, pictureOf) {
     status,
     compared,
   );
-  if (glass.inspect && chosen.waiting) ask();
+  if (glass.inspect && chosen.asks) ask();
   return { element, show };
 }
 

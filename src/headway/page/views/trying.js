@@ -130,9 +130,9 @@ function openHead(glass, { attention, layer, head }) {
   glass.open("heads");
 }
 
-/** The last result of that name, and what gave it. */
+/** The last result of that name, and what gave it; latest: an object while one is tried. */
 export function keptResult(glass, name) {
-  return glass.kept(`whatIf ${name}`, { found: null });
+  return glass.kept(`whatIf ${name}`, { found: null, latest: null });
 }
 
 /** A place for results, and for what there is to say meanwhile; the last result stays when the box is drawn again. */
@@ -146,25 +146,23 @@ export function results(glass, name) {
     const inside = () => glass.ask(sourceAsItWas(glass.record), { edits: found.edits }, status);
     place.replaceChildren(...result(glass, found, inside));
   };
-  let attempts = 0;
-  const forget = () => {
-    kept.found = null;
-    place.replaceChildren();
-  };
   const clear = () => {
-    attempts++;
+    Object.assign(kept, { found: null, latest: null });
     glass.begin(status);
     status.textContent = "";
-    forget();
+    place.replaceChildren();
   };
   const attempt = async (edits) => {
-    const mine = ++attempts;
-    place.classList.add("old"); // until the answer is there
+    const latest = {};
+    Object.assign(kept, { found: null, latest }); // what is shown until the answer is there is of other edits
+    place.classList.add("old");
     const found = await outcome(glass, edits, status);
+    if (kept.latest !== latest) return null;
+    kept.latest = null;
     if (found) show(found);
-    else if (mine === attempts) forget();
+    else place.replaceChildren();
     return found;
   };
   if (kept.found) show(kept.found);
-  return { elements: [status, place], status, attempt, show, clear, kept };
+  return { elements: [status, place], attempt, show, clear, kept };
 }

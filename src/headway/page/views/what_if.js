@@ -67,8 +67,8 @@ function switches(glass) {
     ...SWITCHES.filter((kind) => kinds.includes(kind) && !isEdited(glass, kind)).map((kind) => ({ kind })),
   ];
   const tried = results(glass, "switches");
-  const given = tried.kept.off && !tried.kept.found;
-  tried.kept.off = (tried.kept.off ?? record.edits.map(({ kind }) => kind)).filter((kind) => SWITCHES.includes(kind));
+  const { off, found, latest } = tried.kept;
+  tried.kept.off = (off ?? record.edits.map(({ kind }) => kind)).filter((kind) => SWITCHES.includes(kind));
   const attempt = () => {
     tried.kept.off = boxes.filter((box) => box.checked).map((box) => box.value);
     const edits = editsOf(tried.kept.off);
@@ -77,12 +77,12 @@ function switches(glass) {
   };
   const boxes = SWITCHES.map((kind) => make("input", { type: "checkbox", value: kind, change: attempt }));
   const first = editsOf(SWITCHES.slice(0, 1));
-  if (!given && !tried.kept.found && knownCase(record, first)) {
+  if (!off && knownCase(record, first)) {
     tried.kept.off = first.map(({ kind }) => kind);
     tried.show(knownCase(record, first));
   }
   for (const box of boxes) box.checked = tried.kept.off.includes(box.value);
-  if (given) attempt();
+  if (off && !found && !latest) attempt(); // by an address
   const label = (box) =>
     make(
       "label",
