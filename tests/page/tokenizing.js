@@ -1,4 +1,4 @@
-// Answers what tests ask of tokenizers: {name, description}, once, then {name, texts, tagged} or {name, ids}.
+// Answers what tests ask of tokenizers: {name, description}, once, then {name, texts} or {name, ids}.
 
 import { createInterface } from "node:readline";
 
@@ -6,7 +6,7 @@ import { loadTokenizer } from "./page/tokenizer/tokenizer.js";
 
 const tokenizers = new Map();
 
-function answer({ name, description, texts, tagged, ids }) {
+function answer({ name, description, texts, ids }) {
   if (description) {
     const tokenizer = loadTokenizer(description);
     tokenizers.set(name, tokenizer);
@@ -17,7 +17,7 @@ function answer({ name, description, texts, tagged, ids }) {
   const spans = (pieces) => pieces.map(({ text, start, end }) => [text, start, end]);
   if (ids) return ids.map((some) => ({ text: tokenizer.decode(some), pieces: spans(tokenizer.decodedPieces(some)) }));
   return texts.map((text) => {
-    const encoded = tokenizer.encode(text, { tagged });
+    const encoded = tokenizer.encode(text);
     return { ids: encoded.ids, pieces: spans(encoded.pieces), split: tokenizer.splitTag(text) };
   });
 }

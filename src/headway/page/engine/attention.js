@@ -66,7 +66,7 @@ function mixRow(weights, value, first, dHead, heads, row) {
 }
 
 /** (length, d_model) -> (heads, length, d_head) */
-export function splitHeads({ rows, columns, values }, numHeads) {
+function splitHeads({ rows, columns, values }, numHeads) {
   const [dHead, split] = [columns / numHeads, new Float32Array(values.length)];
   for (let head = 0; head < numHeads; head++) {
     for (let row = 0; row < rows; row++) {
@@ -94,20 +94,16 @@ export class MultiHeadAttention {
   /** query: (query, d_model), memory: (key, d_model), of which keys and values come, mask as in `attend`
    * -> (query, d_model) */
   forward(query, memory, mask, seen) {
-    return this.ask(query, ...this.remember(memory), mask, seen);
-  }
-
-  /** The keys and values of a memory, for `ask`. (key, d_model) -> the same shape each */
-  remember(memory) {
-    return [this.key.forward(memory), this.value.forward(memory)];
-  }
-
-  /** `forward` with keys and values that were made before, by `remember`. */
-  ask(query, keys, values, mask, seen) {
     const queries = this.queries(query);
+    const [keys, values] = this.remember(memory);
     const { scores, weights, heads } = attend(queries, keys, values, this.numHeads, mask);
     this.tell(seen, { queries, keys, values, scores, weights, heads, mask });
     return seen(`${this.name}.output`, this.join(heads));
+  }
+
+  /** The keys and values of a memory. (key, d_model) -> the same shape each */
+  remember(memory) {
+    return [this.key.forward(memory), this.value.forward(memory)];
   }
 
   /** x: (query, d_model) -> (query, d_model) */

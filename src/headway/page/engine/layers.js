@@ -6,7 +6,7 @@ import { matrix, sumOf } from "./matrices.js";
 
 export const EPSILON = 1e-5; // as torch's LayerNorm
 
-export const ACTIVATIONS = {
+const ACTIVATIONS = {
   relu: (x) => Math.max(0, x),
   gelu: (x) => (x / 2) * (1 + erf(x / Math.SQRT2)),
   swish: (x) => x / (1 + Math.exp(-x)),
@@ -59,7 +59,7 @@ export class LayerNorm {
 }
 
 /** FFN(x) = max(0, x W1 + b1) W2 + b2, equation 2: the same small network at every position. */
-export class PositionwiseFeedForward {
+class PositionwiseFeedForward {
   constructor(name, { linear, config }) {
     this.name = name;
     this.inner = linear(`${name}.inner`);
@@ -76,7 +76,7 @@ export class PositionwiseFeedForward {
 }
 
 /** A sub-layer's surroundings: the residual connection and layer normalisation (section 5.4). */
-export class Residual {
+class Residual {
   constructor(name, { norm, config }) {
     this.name = name;
     this.norm = norm(`${name}.norm`);

@@ -1,6 +1,6 @@
 // Lenses, as in insight/analyses/logit_lens.py and decoder_lens.py: the prediction of a layer in the middle. Layer 0 is the input.
 
-import { Engine, logSoftmax, ofTokens } from "./engine.js";
+import { Engine, ofTokens } from "./engine.js";
 import { greedy } from "./greedy.js";
 import { likeliest, matrix, rowOf } from "./matrices.js";
 import { Reading } from "./reading.js";
@@ -30,7 +30,7 @@ export function decoderLens(reading, never, maxLength) {
 
 function logarithmsOf({ source, given }, model) {
   const reading = new Reading(model, source, given);
-  return logSoftmax(model.output.forward(reading.hidden(reading.memory())));
+  return reading.logarithms(reading.memory());
 }
 
 /** Copies that share the weights, and end a stack after 0, 1, ..., all of its layers. */

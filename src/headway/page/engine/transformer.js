@@ -7,42 +7,25 @@ import { matrix, rowOf, sumOf } from "./matrices.js";
 import { LearnedPositions, SinusoidalPositions } from "./positions.js";
 import { unseen } from "./recording.js";
 
-/** A stack of encoder layers on plain floats; knows no vocabulary. */
-export class Encoder {
-  constructor(name, parts) {
-    const layers = Array.from({ length: parts.config.encoder_layers });
+/** The encoder or the decoder: a stack of its layers, on plain floats; knows no vocabulary. */
+class Stack {
+  constructor(name, Layer, count, parts) {
     this.name = name;
-    this.layers = layers.map((_, layer) => new EncoderLayer(`${name}.layers.${layer}`, parts));
+    this.layers = Array.from({ length: count }, (_, layer) => new Layer(`${name}.layers.${layer}`, parts));
     this.norm = parts.config.norm === "pre" ? parts.norm(`${name}.norm`) : null;
   }
 
-  /** x: (length, d_model), mask: (length, length) -> as x */
-  forward(x, mask, seen) {
+  /** x: (length, d_model); given: what a layer is given besides, `seen` last -> as x */
+  forward(x, ...given) {
+    const seen = given.at(-1);
     seen(`${this.name}.input`, x);
-    for (const layer of this.layers) x = layer.forward(x, mask, seen);
-    return seen(`${this.name}.output`, this.norm ? this.norm.forward(x) : x);
-  }
-}
-
-/** A stack of decoder layers on plain floats; knows no vocabulary. */
-export class Decoder {
-  constructor(name, parts) {
-    const layers = Array.from({ length: parts.config.decoder_layers });
-    this.name = name;
-    this.layers = layers.map((_, layer) => new DecoderLayer(`${name}.layers.${layer}`, parts));
-    this.norm = parts.config.norm === "pre" ? parts.norm(`${name}.norm`) : null;
-  }
-
-  /** x: (target length, d_model), memory: (source length, d_model) -> as x */
-  forward(x, memory, mask, memoryMask, seen) {
-    seen(`${this.name}.input`, x);
-    for (const layer of this.layers) x = layer.forward(x, memory, mask, memoryMask, seen);
+    for (const layer of this.layers) x = layer.forward(x, ...given);
     return seen(`${this.name}.output`, this.norm ? this.norm.forward(x) : x);
   }
 }
 
 /** Embeddings scaled by sqrt(d_model), section 3.4. */
-export class TokenEmbedding {
+class TokenEmbedding {
   /** weight: (vocabulary, d_model) */
   constructor(name, weight) {
     this.name = name;
@@ -78,8 +61,8 @@ export class Transformer {
     this.targetEmbedding = new TokenEmbedding("target_embedding", target);
     this.sourcePositions = positionsOf(config, named("source_positions.weight"));
     this.targetPositions = positionsOf(config, named("target_positions.weight"));
-    this.encoder = new Encoder("encoder", parts);
-    this.decoder = new Decoder("decoder", parts);
+    this.encoder = new Stack("encoder", EncoderLayer, config.encoder_layers, parts);
+    this.decoder = new Stack("decoder", DecoderLayer, config.decoder_layers, parts);
     this.output = new Linear(shared === "none" ? named("output.weight") : target, named("output.bias"), products);
   }
 

@@ -11,7 +11,7 @@ export function editedText(text, edits) {
 }
 
 /** Whether any of them changes more than the text. */
-export function changesModel(edits) {
+function changesModel(edits) {
   return edits.some(({ kind }) => kind !== "swap_words");
 }
 

@@ -30,6 +30,11 @@ export function isSpace(character) {
   return ONE_SPACE.test(character);
 }
 
+/** In code points. */
+export function lengthOf(text) {
+  return [...text].length;
+}
+
 /** The text as a model sees it. Invisible characters are dropped. Then each run of white space is one space, unless it is
  * of plain spaces, which the tokenizer treats as it was trained to. */
 export function visible(text) {

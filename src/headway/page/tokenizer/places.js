@@ -50,7 +50,7 @@ function isMark(character) {
 }
 
 /** -> [{text, start, end}], without the white space at their ends; each part of one character has the whole of it. */
-export function placedPieces(pieces, spans, text, shift) {
+export function placedPieces(pieces, spans, text) {
   const characters = [...text];
   const placed = [];
   let endOfCharacter = 0;
@@ -60,7 +60,7 @@ export function placedPieces(pieces, spans, text, shift) {
     else endOfCharacter = end;
     while (start < end && isSpace(characters[start])) start += 1;
     while (start < end && isSpace(characters[end - 1])) end -= 1;
-    placed.push({ text: pieces[at], start: start + shift, end: end + shift });
+    placed.push({ text: pieces[at], start, end });
   }
   return placed.reverse();
 }

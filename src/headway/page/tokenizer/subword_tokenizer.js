@@ -5,7 +5,7 @@ import { Bpe } from "./bpe.js";
 import { Normalizer } from "./normalizer.js";
 import { originalPlaces, placedPieces } from "./places.js";
 import { Unigram } from "./unigram.js";
-import { NO_SPACE, UNSEEN, isBlank, visible } from "./characters.js";
+import { NO_SPACE, UNSEEN, isBlank, lengthOf, visible } from "./characters.js";
 
 const SPACE_MARK = "▁";
 /** sentencepiece takes U+2581 for a space. In a text it is a character, so a code point that never is one stands for it. */
@@ -26,23 +26,18 @@ export class SubwordTokenizer {
     this.byteIds = description.byte;
     this.bytes = new Map(this.byteIds.map((id, byte) => [id, byte]));
     this.neverGenerated = description.never_generated;
-    this.tags = new Map(this.neverGenerated.filter((id) => id !== this.unkId).map((id) => [this.vocabulary[id], id]));
+    this.tags = new Set(this.neverGenerated.filter((id) => id !== this.unkId).map((id) => this.vocabulary[id]));
     this.silentIds = new Set([...description.control, this.unkId]);
   }
 
-  encode(text, { tagged = false } = {}) {
-    const [tag, start] = tagged ? this.#leadingTag(text) : [null, 0];
-    const body = text.slice(start);
-    const { ids, pieces, spans } = this.#encoded(normalized(body));
-    const shift = lengthOf(text.slice(0, start));
-    const placed = placedPieces(pieces, originalPlaces(spans, body), body, shift).map(readable);
-    if (!tag || !ids.length) return { ids, pieces: placed };
-    return { ids: [this.tags.get(tag.text), ...ids], pieces: [tag, ...placed] };
+  encode(text) {
+    const { ids, pieces, spans } = this.#encoded(normalized(text));
+    return { ids, pieces: placedPieces(pieces, originalPlaces(spans, text), text).map(readable) };
   }
 
   splitTag(text) {
-    const [tag, start] = this.#leadingTag(text);
-    return [tag ? tag.text : "", text.slice(start)];
+    const [whole, tag] = LEADING_TAG.exec(text) ?? [];
+    return this.tags.has(tag) ? [tag, text.slice(whole.length)] : ["", text];
   }
 
   decode(ids) {
@@ -55,15 +50,7 @@ export class SubwordTokenizer {
     const pieces = textIds.map((id) => this.vocabulary[id]);
     let end = 0;
     const spans = surfaces.map((surface) => [end, (end += lengthOf(surface))]);
-    return placedPieces(pieces, spans, surfaces.join(""), 0).map(readable);
-  }
-
-  /** -> [the tag that the text begins with or null, the unit where the text itself begins] */
-  #leadingTag(text) {
-    const match = this.tags.size ? LEADING_TAG.exec(text) : null;
-    if (!match || !this.tags.has(match[1])) return [null, 0];
-    const start = match[0].indexOf(">");
-    return [{ text: match[1], start, end: start + lengthOf(match[1]) }, match[0].length];
+    return placedPieces(pieces, spans, surfaces.join("")).map(readable);
   }
 
   #textIds(ids) {
@@ -149,8 +136,4 @@ function byteSurfaces(bytes) {
     surfaces.push(character);
   }
   return surfaces;
-}
-
-function lengthOf(text) {
-  return [...text].length;
 }

@@ -7,9 +7,8 @@ import { WordTokenizer } from "./word_tokenizer.js";
 /**
  * -> a tokenizer:
  *
- * encode(text, {tagged}) -> {ids, pieces}, without control symbols; both empty for blank text. pieces: [{text, start, end}],
- *   the token as a person sees it, and the characters of the text, as Unicode code points, that it stands for. tagged: the
- *   text is a source, which may begin with the tag of a target language.
+ * encode(text) -> {ids, pieces}, without control symbols; both empty for blank text. pieces: [{text, start, end}], the token
+ *   as a person sees it, and the characters of the text, as Unicode code points, that it stands for
  * splitTag(text) -> [tag, text]: the tag that a source begins with, "" where there is none, and the text itself
  * decode(ids) -> the text of the ids; control ids among them give nothing
  * decodedPieces(ids) -> [{text, start, end}] of the ids, without control ids, with their places in decode(ids)

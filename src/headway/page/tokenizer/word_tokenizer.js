@@ -1,6 +1,6 @@
 // Whole words: what stands between spaces, and a vocabulary of them. As headway/text/words.py.
 
-import { WORDS, isBlank, visible } from "./characters.js";
+import { WORDS, isBlank, lengthOf, visible } from "./characters.js";
 
 /** Words are what stands between spaces, in NFC; a word that isn't in the vocabulary is <unk>. */
 export class WordTokenizer {
@@ -55,8 +55,4 @@ export class WordTokenizer {
   #words(ids) {
     return ids.filter((id) => !this.silentIds.has(id)).map((id) => this.vocabulary[id]);
   }
-}
-
-function lengthOf(text) {
-  return [...text].length;
 }
