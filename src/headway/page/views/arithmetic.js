@@ -12,7 +12,7 @@ export function readMatrix(text, largest) {
   for (const [at, line] of lines.entries()) {
     const row = [];
     for (const part of line.split(/[\s,;]+/u).filter((one) => one)) {
-      const number = Number(part.replace("−", "-"));
+      const number = Number(part.replaceAll("−", "-"));
       if (!(Math.abs(number) <= MOST)) return { problem: [Number.isNaN(number) ? "problemNumber" : "problemHuge", { row: at + 1, part: part.slice(0, 20), most: whole(MOST) }] };
       row.push(number);
     }

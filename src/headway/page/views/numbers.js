@@ -106,19 +106,23 @@ export function digitsOf(step) {
   return Math.max(0, Math.min(DIGITS, Math.floor(-Math.log10(step) + 1e-9)));
 }
 
+/** The digits of a number with the sign of a minus; a zero has none. */
+export function signed(digits) {
+  return digits.replace(/^-(?=[0.]*$)/u, "").replaceAll("-", "−");
+}
+
 /** A number to be read, with at most three digits behind the point; -∞ for what a mask hides. */
 export function readable(value, digits = DIGITS) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (value <= HIDDEN) return "−∞";
   const size = Math.abs(value);
-  const text = size !== 0 && size < NOTATION_FROM && digits === DIGITS ? value.toExponential(1) : value.toFixed(digits);
-  return text.replaceAll("-", "−");
+  return signed(size !== 0 && size < NOTATION_FROM && digits === DIGITS ? value.toExponential(1) : value.toFixed(digits));
 }
 
 /** A number to be read, such as a score: two digits behind the point, "–" where there is none. */
 export function decimal(value, digits = 2) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  return value.toFixed(digits).replace(/^-(?=[0.]*$)/u, "").replace("-", "−");
+  return signed(value.toFixed(digits));
 }
 
 /** A whole number to be read, as both languages of the page write it, whatever the browser's own. */

@@ -1,7 +1,7 @@
 // Explains in numbers how a number of an attention was computed.
 
 import { make } from "./elements.js";
-import { digitsOf, HIDDEN } from "./numbers.js";
+import { digitsOf, HIDDEN, signed } from "./numbers.js";
 import { chip, phrase } from "./phrases.js";
 
 const SHOWN = 2; // products of a sum that are written before the dots
@@ -61,8 +61,8 @@ export function short(value, most = 2) {
   if (value <= HIDDEN) return "−∞";
   const size = Math.abs(value);
   const digits = Math.min(most, size >= 100 ? 0 : size >= 10 ? 1 : 2);
-  const text = Number.isInteger(value) && size < 1e6 ? `${value}` : size >= 1e6 ? value.toExponential(1) : value.toFixed(digits).replace(/^-(?=[0.]*$)/u, "");
-  return text.replaceAll("-", "−");
+  if (size >= 1e6) return signed(value.toExponential(1));
+  return signed(Number.isInteger(value) ? `${value}` : value.toFixed(digits));
 }
 
 /** A share, with digits enough to tell it from none. */

@@ -1,9 +1,9 @@
-// The sixth view: attention on small matrices that the reader types, or on a head of the model, each number explained.
+// Attention on small matrices that the reader types, or on a head of the model, each number explained.
 
 import { attend, misfit, multiply, readMatrix } from "./arithmetic.js";
 import { attentionOfHead, sublayerOf } from "./attention_of_head.js";
 import { choice, formula, make, select } from "./elements.js";
-import { HIDDEN } from "./numbers.js";
+import { HIDDEN, signed } from "./numbers.js";
 import { attentionScene } from "./scene.js";
 
 const LARGEST = 8;
@@ -54,15 +54,7 @@ export function tryNumbersView(glass) {
   };
   const bar = settings(glass, state, boxes, work, begin);
   begin();
-  return make(
-    "div",
-    { class: "view" },
-    bar,
-    inputs,
-    problem,
-    picture,
-    result,
-  );
+  return make("div", { class: "view" }, bar, inputs, problem, picture, result);
 }
 
 function queriesKeysValues({ mode }, matrices) {
@@ -261,8 +253,9 @@ function products(left, right) {
 
 function short(value, digits = 4) {
   if (value === -Infinity) return "−∞";
-  const text = Number.isInteger(value) && Math.abs(value) < 1e6 ? `${value}` : Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-4) ? value.toExponential(2) : value.toFixed(digits);
-  return text.replaceAll("-", "−");
+  const size = Math.abs(value);
+  if (size >= 1e6 || (size > 0 && size < 1e-4)) return signed(value.toExponential(2));
+  return signed(Number.isInteger(value) ? `${value}` : value.toFixed(digits));
 }
 
 const bracketed = (value) => (value < 0 ? `(${short(value)})` : short(value));
