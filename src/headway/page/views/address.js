@@ -1,10 +1,11 @@
 // Links that hold the view: #view=heads&kind=cross&layer=2&head=1&lang=ko. Numbers begin with 1, as they are shown. Beside
 // a live model they hold the sentence and its edits too, which the page around the box looks up (sentenceOf).
 
+import { sourceAsItWas } from "./asking.js";
 import { chosenHead } from "./heads.js";
 import { openIn } from "./machine.js";
 import { comparedWith } from "./side_by_side.js";
-import { keyOf, sourceAsItWas } from "./trying.js";
+import { keyOf } from "./trying.js";
 import { chosenSwitches } from "./what_if.js";
 
 /** The state of the box as the part of an address after the #. further: what it holds besides. */

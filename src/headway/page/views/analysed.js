@@ -1,5 +1,6 @@
 // The analyses of a translation (docs/analyses.md): those of the record, and those that the live model has computed since.
 
+import { asShown, sourceAsItWas } from "./asking.js";
 import { openNumbers } from "./numbers.js";
 
 /** Computed as soon as the reader looks: together they take less than the translation. */
@@ -26,9 +27,8 @@ export function analysesOf(glass) {
     found: (name) => kept.found.get(name) ?? null,
     computes: (name) => glass.computes.includes(name),
     async ask(analyses, status, { edits = record.edits, failed } = {}) {
-      const given = record.target.given ? { translation: record.target.text } : {};
-      const { source } = record;
-      const answer = await glass.request(source.original ?? source.text, { ...given, edits, analyses, arrays: "none" }, status, failed);
+      const options = { ...asShown(record), edits, analyses, arrays: "none" };
+      const answer = await glass.request(sourceAsItWas(record), options, status, failed);
       if (!answer) return false;
       note(answer, openNumbers(answer));
       return true;

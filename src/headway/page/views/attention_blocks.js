@@ -54,9 +54,7 @@ export function attentionStages(glass, { stack, sublayer, kind, shown }) {
 
 /** The number of a head with its colour. */
 function headName(head) {
-  const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
-  swatch.style.setProperty("--head", headColour(head));
-  return make("span", {}, swatch, `${head + 1}`);
+  return make("span", {}, make("span", { class: "swatch", "aria-hidden": "true", "--head": headColour(head) }), `${head + 1}`);
 }
 
 /** Names and sizes for the stages. */

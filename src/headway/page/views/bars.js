@@ -6,9 +6,15 @@ import { brief, loosePiece } from "./tokens.js";
 
 /** A row of bars; name: an element or a text; number: a text; share: the bar's length, of 1. look: a class; before, after: elements. */
 export function barRow(name, number, share, { look = null, before = null, after = null } = {}) {
-  const row = make("li", { class: look }, make("bdi", { class: "piece" }, name), before, make("span", { class: "track" }, make("span", { class: "bar" })), make("span", { class: "number" }, number), after);
-  row.style.setProperty("--share", Math.min(1, share).toFixed(4));
-  return row;
+  return make(
+    "li",
+    { class: look, "--share": Math.min(1, share).toFixed(4) },
+    make("bdi", { class: "piece" }, name),
+    before,
+    make("span", { class: "track" }, make("span", { class: "bar" })),
+    make("span", { class: "number" }, number),
+    after,
+  );
 }
 
 /** top: as in a record's step; chosen: the id that was taken; logits: whether they are shown too. */

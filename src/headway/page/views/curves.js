@@ -27,8 +27,7 @@ export function curvesPart({ say }, analyses) {
     lines,
   );
   const rows = names.map((name) => {
-    const swatch = make("span", { class: "swatch", "aria-hidden": "true" });
-    swatch.style.setProperty("--head", colour(name));
+    const swatch = make("span", { class: "swatch", "aria-hidden": "true", "--head": colour(name) });
     return make("tr", {}, make("th", { scope: "row" }, swatch, say(`method_${name}`)), make("td", { class: "number" }, decimal(probability.areas[name], 3)));
   });
   const head = make("tr", {}, make("th", { scope: "col" }, say("method")), make("th", { scope: "col" }, say("area")));

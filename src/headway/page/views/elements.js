@@ -5,7 +5,7 @@ const SVG = "http://www.w3.org/2000/svg";
 /** The font of names in a canvas. */
 export const LABEL_FONT = "12px system-ui, NanumGothic, sans-serif";
 
-/** An element with a class, attributes (a function is a listener), and children: elements or texts. */
+/** An element with attributes (a function is a listener, `--name` a property for its style), and children: elements or texts. */
 export function make(tag, attributes, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
@@ -18,6 +18,7 @@ export function makeSvg(tag, attributes, ...children) {
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (typeof value === "function") element.addEventListener(name, value);
+    else if (name.startsWith("--")) element.style.setProperty(name, value);
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }

@@ -1,6 +1,8 @@
 // A record's numbers are stored in float16 or int8. Beside a live model the reader can have them in float32: those that are
 // shown are asked for by name, a few at a time.
 
+import { asShown, sourceAsItWas } from "./asking.js";
+
 const [MOST, PATIENCE] = [32, 100]; // names of a request; milliseconds until what is shown together has been read
 const STORED = ["float16", "int8"];
 
@@ -38,12 +40,10 @@ async function fetchAll(state, record, wanted, draw) {
   wanted.clear();
   if (!names.length) return;
   names.forEach((name) => state.asked.add(name));
-  const { source, target, edits } = record;
-  const options = { edits, ...(target.given ? { translation: target.text } : {}) };
   try {
     for (let at = 0; at < names.length; at += MOST) {
-      const answer = await state.inspect(source.original ?? source.text, { ...options, arrays: names.slice(at, at + MOST) });
-      if (state.record !== record || answer.target.text !== target.text) return;
+      const answer = await state.inspect(sourceAsItWas(record), { ...asShown(record), arrays: names.slice(at, at + MOST) });
+      if (state.record !== record || answer.target.text !== record.target.text) return;
       Object.assign(record.arrays, answer.arrays);
     }
   } catch {

@@ -1,4 +1,4 @@
-// The third view: every head of a kind of attention as a small picture, one of them large, and what heads do in numbers.
+// Every head of a kind of attention as a small picture, one of them large, and what heads do in numbers.
 
 import { nameOfWeights } from "./attention_of_head.js";
 import { barRow } from "./bars.js";
@@ -120,20 +120,21 @@ function headButton(glass, { kind, order, chosen }, { layer, head, measures }, c
   const label = shortLabel(glass, kind, measures);
   const value = order === "layer" ? null : amount(order, measures[order], say);
   const name = say("headName", { layer: layer + 1, head: head + 1 });
-  const button = make(
+  const number = value ? make("span", { class: "number" }, value) : null;
+  const place = make("b", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${layer + 1}·${head + 1}`);
+  return make(
     "button",
     {
       type: "button",
       class: "head",
       "aria-pressed": `${chosen[0] === layer && chosen[1] === head}`,
+      "--head": headColour(head),
       click: choose,
     },
     make("span", { class: "small-picture" }),
-    make("span", { class: "caption" }, make("b", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${layer + 1}·${head + 1}`), " ", make("span", { class: "label" }, label), " ", value ? make("span", { class: "number" }, value) : null),
+    make("span", { class: "caption" }, place, " ", make("span", { class: "label" }, label), " ", number),
     make("span", { class: "unseen" }, value ? ` ${name}, ${measureName(say, kind, order)}` : ` ${name}`),
   );
-  button.style.setProperty("--head", headColour(head));
-  return button;
 }
 
 function largeHead(glass, kind, layer, head) {

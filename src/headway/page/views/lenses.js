@@ -15,9 +15,12 @@ export function logitLensPart({ record, say }, analyses) {
 
 function lensCell([best, ...others], given) {
   const list = [best, ...others].map(({ piece, probability }) => `${loosePiece(piece)} ${percent(probability)}`).join(", ");
-  const cell = make("td", { class: best.id === given ? "given" : null, title: list }, make("bdi", {}, brief(loosePiece(best.piece))), make("span", { class: "number" }, percent(best.probability)));
-  cell.style.setProperty("--share", best.probability.toFixed(3));
-  return cell;
+  return make(
+    "td",
+    { class: best.id === given ? "given" : null, title: list, "--share": best.probability.toFixed(3) },
+    make("bdi", {}, brief(loosePiece(best.piece))),
+    make("span", { class: "number" }, percent(best.probability)),
+  );
 }
 
 export function decoderLensPart({ record, say }, analyses) {

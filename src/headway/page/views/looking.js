@@ -61,8 +61,9 @@ export function lookingPicture(glass) {
     };
     words[side] = seen[side].map((word, number) => wordButton(record, side, word, choose(number)));
   }
-  const box = make("div", { class: "pair" }, lines, wordRow(glass, "source", words.source), wordRow(glass, "target", words.target));
-  box.style.setProperty("--letters", Math.max(lettersOf(seen.source), lettersOf(seen.target)).toFixed(1));
+  const letters = Math.max(lettersOf(seen.source), lettersOf(seen.target)).toFixed(1);
+  const rows = ["source", "target"].map((side) => wordRow(glass, side, words[side]));
+  const box = make("div", { class: "pair", "--letters": letters }, lines, rows);
   const first = !state.played && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
   if (first) told(true);
   new ResizeObserver(() => {
@@ -93,9 +94,8 @@ function wordRow({ record, say, languageName }, side, buttons) {
 }
 
 function confidenceMark(confidence) {
-  const mark = make("span", { class: "confidence" }, make("span", { class: "bar" }), percent(confidence));
-  mark.style.setProperty("--share", (confidence ?? 0).toFixed(3));
-  return mark;
+  const share = (confidence ?? 0).toFixed(3);
+  return make("span", { class: "confidence", "--share": share }, make("span", { class: "bar" }), percent(confidence));
 }
 
 /** The share between a word and another of the other side. */

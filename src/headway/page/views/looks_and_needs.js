@@ -87,9 +87,12 @@ function comparison({ record, say }, columns, step) {
 }
 
 function barCell(share) {
-  const cell = make("td", {}, make("span", { class: "track" }, make("span", { class: "bar" })), make("span", { class: "number" }, share < -LEAST ? `−${percent(-share)}` : percent(Math.max(0, share))));
-  cell.style.setProperty("--share", Math.max(0, Math.min(1, share)).toFixed(4));
-  return cell;
+  return make(
+    "td",
+    { "--share": Math.max(0, Math.min(1, share)).toFixed(4) },
+    make("span", { class: "track" }, make("span", { class: "bar" })),
+    make("span", { class: "number" }, share < -LEAST ? `−${percent(-share)}` : percent(Math.max(0, share))),
+  );
 }
 
 function mapOf(glass, { name, matrix }) {

@@ -1,4 +1,4 @@
-// The second view: Figure 1 of the paper, drawn from the model's own configuration, from left to right: above the encoder,
+// Figure 1 of the paper, drawn from the model's own configuration, from left to right: above the encoder,
 // below the decoder. Every block shows its data as it flows, a row a token, and opens below both.
 
 import { blockContents } from "./blocks.js";
@@ -121,7 +121,7 @@ function stackOf(glass, stack, quiet, parts) {
   const { rowNames, side } = rowsOf(glass, stack);
   const element = make(
     "section",
-    { class: `stack ${stack}`, "data-rows": side },
+    { class: `stack ${stack}`, "data-rows": side, "--rows": rowNames.length, chosen: () => show() },
     make("h3", {}, glass.say(stack), make("span", { class: "quiet" }, quiet)),
     make("div", { class: "tiles" }, parts),
   );
@@ -130,8 +130,6 @@ function stackOf(glass, stack, quiet, parts) {
     element.classList.toggle("following", row !== null);
     element.style.setProperty("--row", row ?? 0);
   };
-  element.style.setProperty("--rows", rowNames.length);
-  element.addEventListener("chosen", show);
   show();
   return element;
 }

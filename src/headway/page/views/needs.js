@@ -1,4 +1,4 @@
-// The sixth view: what the translation needs, where it comes from, and in which layer it is decided.
+// What the translation needs, where it comes from, and in which layer it is decided.
 
 import { analysesOf, QUICK } from "./analysed.js";
 import { barRow } from "./bars.js";

@@ -1,10 +1,10 @@
 // The next token by sampling: sliders for temperature, top-k and top-p, and draws that are counted.
 
+import { asShown, sourceAsItWas } from "./asking.js";
 import { make } from "./elements.js";
 import { decimal, openNumbers, percent, whole } from "./numbers.js";
 import { drawn, entropy, ranked, sampled } from "./sampling.js";
 import { brief, loosePiece } from "./tokens.js";
-import { sourceAsItWas } from "./trying.js";
 
 const NEUTRAL = { temperature: 1, topK: 0, topP: 1 };
 const STOPS = {
@@ -94,8 +94,7 @@ function logitsOf(glass, status) {
   let asked = null;
   const load = async () => {
     if (kept.array || !glass.inspect) return kept.array;
-    const given = record.target.given ? { translation: record.target.text } : {};
-    asked ??= glass.request(sourceAsItWas(record), { ...given, edits: record.edits, arrays: ["logits"] }, status);
+    asked ??= glass.request(sourceAsItWas(record), { ...asShown(record), arrays: ["logits"] }, status);
     const answer = await asked;
     asked = null;
     if (answer?.target.text === record.target.text) kept.array = openNumbers(answer)("logits");
@@ -135,14 +134,12 @@ function rows({ say }, { top, names, others, tokens }, probabilities, { counts, 
   const last = { name: say("otherTokens", { count: whole(others) }), before, after, count: rest("count", total) };
   return [...known, ...(others > 0 ? [last] : [])].map((one) => {
     const cut = probabilities && one.after === 0;
-    const bar = make("td", { class: "track" }, make("span", { class: "bar" }));
-    bar.style.setProperty("--share", one.after.toFixed(4));
-    bar.style.setProperty("--before", one.before.toFixed(4));
+    const lengths = { "--share": one.after.toFixed(4), "--before": one.before.toFixed(4) };
     return make(
       "tr",
       { class: cut ? "cut" : null },
       make("th", { scope: "row" }, make("bdi", {}, one.name)),
-      bar,
+      make("td", { class: "track", ...lengths }, make("span", { class: "bar" })),
       make("td", {}, percent(one.before)),
       make("td", {}, cut ? say("samplingCut") : percent(one.after)),
       make("td", {}, total ? one.count : ""),

@@ -1,8 +1,8 @@
 // Shows the use of positions: two sentences of the same words, translated with positions and without.
 
+import { sourceAsItWas } from "./asking.js";
 import { make } from "./elements.js";
 import { visible } from "./tokens.js";
-import { sourceAsItWas } from "./trying.js";
 import { wordBars } from "./word_bars.js";
 
 /** The two sentences that were chosen for the model, and, beside a live one, two of the reader's own. */

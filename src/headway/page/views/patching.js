@@ -1,5 +1,6 @@
 // Activation patching: one state inside the model is replaced by that of another sentence.
 
+import { sourceAsItWas } from "./asking.js";
 import { askingForm, make } from "./elements.js";
 import { layerName } from "./lenses.js";
 import { matrixPicture } from "./matrix.js";
@@ -12,7 +13,7 @@ const NEAR = 8;
 /** A sentence of as many tokens: one that is near to the shown one, or of the reader's own. Of those that are near, the first
  * is taken that the model translates otherwise; none after one that fails for another reason than the sentence. */
 export function patchingForm({ record, say, kept }, ask) {
-  const near = nearSentences(record.source.original ?? record.source.text);
+  const near = nearSentences(sourceAsItWas(record));
   const typed = kept("other", { text: near[0] ?? "" });
   const submit = async (input) => {
     const others = typed.text === near[0] ? near : [typed.text];

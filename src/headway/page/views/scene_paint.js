@@ -18,15 +18,9 @@ const PARTS = Object.keys(INKS);
 
 /** Images of the matrices, a pixel a number. scores: those that are shown; limits: by part, of its largest colour. */
 export function sceneImages(attention, scores, limits) {
-  const { queries, keys, weights, values, output, scale } = attention;
-  return {
-    queries: painted(queries, "sign", limits.queries),
-    keys: painted(transposed(keys), "sign", limits.keys),
-    scores: painted(scores, "sign", limits.scores),
-    weights: painted(weights, scale, 1),
-    values: painted(values, "sign", limits.values),
-    output: painted(output, "sign", limits.output),
-  };
+  const scaleOf = (part) => (part === "weights" ? attention.scale : "sign");
+  const images = Object.entries(matricesOf({ attention, scores })).map(([part, matrix]) => [part, painted(matrix, scaleOf(part), limits[part] ?? 1)]);
+  return Object.fromEntries(images);
 }
 
 /** state: {images, limits (by part, of its largest colour), layout, attention, scores, scoresTitle, bright (parts, or null: all), at, chosen (a row or null)} */

@@ -20,14 +20,14 @@ export function stepPicture(glass, now) {
   const target = [readTexts(record)[0], ...written].map((text) => token(text));
   const sentence = make("p", { class: "saying", "aria-live": "polite" });
   const [cross, self] = ["cross", "decoder"].map((kind) => meanAttention(glass, kind));
+  const letters = [source, target].map((row) => lettersOf(row.map(({ textContent }) => ({ text: textContent }))));
   const rows = make(
     "div",
-    { class: "pair step" },
+    { class: "pair step", "--letters": Math.max(...letters).toFixed(1) },
     lines,
     make("div", { class: "words source" }, make("h3", {}, say("stepSource")), make("p", { class: "text", dir: "auto" }, source)),
     make("div", { class: "words target" }, make("h3", {}, say("stepTarget")), make("p", { class: "text growing", dir: "auto" }, target)),
   );
-  rows.style.setProperty("--letters", Math.max(...[source, target].map((row) => lettersOf(row.map(({ textContent }) => ({ text: textContent }))))).toFixed(1));
   const share = (matrix, column) => (matrix ? matrix.values[now() * matrix.columns + column] : 0);
   const draw = () => {
     const step = now();

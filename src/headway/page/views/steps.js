@@ -1,4 +1,4 @@
-// The fourth view: decoding, token by token: what the step looks at, what it has written, what comes next, and the beam.
+// Decoding, token by token: what the step looks at, what it has written, what comes next, and the beam.
 
 import { probabilityBars } from "./bars.js";
 import { make, select } from "./elements.js";

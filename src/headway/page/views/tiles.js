@@ -74,9 +74,9 @@ function weightsStrip(glass, name, head) {
 
 /** For each step its likeliest tokens, best first. */
 function topStrip({ record }, name, scale) {
-  const columns = LIKELIEST;
-  const values = Float32Array.from(record.steps.flatMap(({ top }) => Array.from({ length: columns }, (_, at) => top[at]?.[name] ?? 0)));
-  const matrix = { rows: record.steps.length, columns, values };
+  const likeliest = ({ top }) => Array.from({ length: LIKELIEST }, (_, at) => top[at]?.[name] ?? 0);
+  const values = Float32Array.from(record.steps.flatMap(likeliest));
+  const matrix = { rows: record.steps.length, columns: LIKELIEST, values };
   return shrunk(painted(matrix, scale, scale === "share" ? 1 : largest(matrix)));
 }
 

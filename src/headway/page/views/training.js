@@ -56,11 +56,11 @@ export function trainingView(glass) {
   press();
   show();
   const groups = Object.keys(times[0].record.attention).map((kind) => {
-    const group = make("div", { class: "grid", role: "group", "aria-label": say(`kind_${kind}`) }, buttons.filter((_, at) => heads[at].kind === kind));
+    const own = buttons.filter((_, at) => heads[at].kind === kind);
     const [rows, columns] = attentionLabels(times[0].record, kind);
-    group.style.setProperty("--shape", `${columns.length} / ${rows.length}`);
-    group.style.setProperty("--heads", columnsFor(group.childElementCount));
-    return make("section", {}, make("h4", {}, say(`kind_${kind}`)), group);
+    const look = { class: "grid", "--shape": `${columns.length} / ${rows.length}`, "--heads": columnsFor(own.length) };
+    const name = say(`kind_${kind}`);
+    return make("section", {}, make("h4", {}, name), make("div", { role: "group", "aria-label": name, ...look }, own));
   });
   return make(
     "div",
@@ -148,10 +148,14 @@ function changesOf({ say }, before, now, changed) {
 }
 
 function headButton({ say }, record, { kind, layer, head }, choose) {
-  const caption = make("span", { class: "caption" }, make("b", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${layer + 1}·${head + 1}`), make("span", { class: "label" }));
-  const button = make("button", { type: "button", class: "head", click: choose }, make("span", { class: "unseen" }, `${say(`kind_${kind}`)} `), make("span", { class: "small-picture" }), caption);
-  button.style.setProperty("--head", headColour(head));
-  return button;
+  const number = make("b", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${layer + 1}·${head + 1}`);
+  return make(
+    "button",
+    { type: "button", class: "head", "--head": headColour(head), click: choose },
+    make("span", { class: "unseen" }, `${say(`kind_${kind}`)} `),
+    make("span", { class: "small-picture" }),
+    make("span", { class: "caption" }, number, make("span", { class: "label" })),
+  );
 }
 
 /** Shows a head at a moment; the strongest colour stands for all of a row's attention, at every moment. */

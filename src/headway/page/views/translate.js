@@ -1,6 +1,7 @@
-// The first view: the sentence, its translation, what each word looked at, and what else the search considered.
+// The sentence, its translation, what each word looked at, and what else the search considered.
 
 import { analysesOf } from "./analysed.js";
+import { sourceAsItWas } from "./asking.js";
 import { meanShare } from "./confidence.js";
 import { make } from "./elements.js";
 import { lookingPicture } from "./looking.js";
@@ -56,7 +57,7 @@ function warning(glass) {
 function sentenceForm({ record, say, ask, kept, examples }) {
   const typed = kept("sentence", { text: null }, true);
   const text = make("textarea", { id: "glass-sentence", rows: 1, dir: "auto", input: () => (typed.text = text.value) });
-  text.value = typed.text ?? record.source.original ?? record.source.text;
+  text.value = typed.text ?? sourceAsItWas(record);
   const status = make("p", { class: "quiet status", role: "status" });
   const example = (sentence) => {
     const take = () => {

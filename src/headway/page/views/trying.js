@@ -1,5 +1,6 @@
 // Edits that are tried: what the record knows of them, what the live model says, and how that is shown.
 
+import { asShown, sourceAsItWas } from "./asking.js";
 import { sentenceAbout } from "./head_labels.js";
 import { make } from "./elements.js";
 import { chosenHead } from "./heads.js";
@@ -17,10 +18,6 @@ export function translationOf(record) {
   return { text: record.target.text, words: targetWords(record) };
 }
 
-export function sourceAsItWas({ source }) {
-  return source.original ?? source.text;
-}
-
 /** The effect of edits: from the record's cases, else from the live model. -> {edits, source, after, before} or null */
 async function outcome(glass, edits, status) {
   const { record } = glass;
@@ -36,9 +33,7 @@ async function outcome(glass, edits, status) {
 /** The live model's cases of several edits; null where there is no answer. */
 export async function askCases(glass, cases, status) {
   const { record } = glass;
-  const options = { cases, arrays: "none" };
-  if (record.edits.length) options.edits = record.edits; // so that the score of before is of the translation shown
-  if (record.target.given) options.translation = record.target.text;
+  const options = { ...asShown(record), cases, arrays: "none" }; // so that the score of before is of the translation shown
   return (await glass.request(sourceAsItWas(record), options, status))?.cases ?? null;
 }
 

@@ -1,11 +1,12 @@
-// The fifth view: what becomes of the translation when a part of the model, or the sentence, is changed. All that is tried
+// What becomes of the translation when a part of the model, or the sentence, is changed. All that is tried
 // is added to the edits that the record has already, so that before and after differ by it alone.
 
+import { sourceAsItWas } from "./asking.js";
 import { make } from "./elements.js";
 import { orderCard } from "./order.js";
 import { isEdited } from "./stages.js";
 import { brief, visible } from "./tokens.js";
-import { comparison, editNames, keptResult, keyOf, knownCase, results, sourceAsItWas, translationOf, unchanged, WORDS } from "./trying.js";
+import { comparison, editNames, keptResult, keyOf, knownCase, results, translationOf, unchanged, WORDS } from "./trying.js";
 import { headsOff } from "./what_if_heads.js";
 
 const SWITCHES = ["positions_off", "look_ahead_off", "scaling_off"];

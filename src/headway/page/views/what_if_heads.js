@@ -13,19 +13,16 @@ const LEAST_FALL = 0.5; // of a logarithm: where no head matters more, none has 
 export function headsOff(glass) {
   const { record, say } = glass;
   const place = results(glass, "heads");
-  const known = Object.entries(record.attention).flatMap(([attention, about]) =>
-    headsOf(attention, about).map((edit) => knownCase(record, [...record.edits, edit])),
-  );
+  const all = Object.entries(record.attention).flatMap(([kind, about]) => headsOf(kind, about));
+  const heads = all.filter((edit) => !isOff(record, edit));
+  const known = heads.map((edit) => knownCase(record, [...record.edits, edit]));
   const tried = known.filter((one) => one && one.before.score !== null);
   if (tried.length && !place.kept.found) {
     place.show(tried.reduce((best, one) => (one.before.score < best.before.score ? one : best)));
   }
-  const falls = (place.kept.falls ??= new Map());
-  const texts = (place.kept.texts ??= new Map());
+  const effects = (place.kept.effects ??= new Map());
   const note = ({ edits, after, before: { score } }) => {
-    if (score === null) return;
-    falls.set(keyOf(edits.slice(-1)), record.target.score - score);
-    texts.set(keyOf(edits.slice(-1)), after.text);
+    if (score !== null) effects.set(keyOf(edits.slice(-1)), { fall: record.target.score - score, text: after.text });
   };
   tried.forEach(note);
   const together = make("input", { type: "checkbox" });
@@ -41,10 +38,10 @@ export function headsOff(glass) {
   const showTable = () => {
     place.kept.all = true;
     button.hidden = true;
-    table.replaceChildren(headTable(glass, heads, falls, texts));
+    table.replaceChildren(headTable(glass, heads, effects));
   };
   const tryAll = async () => {
-    const open = heads.filter((edit) => !falls.has(keyOf([edit])));
+    const open = heads.filter((edit) => !effects.has(keyOf([edit])));
     for (let at = 0; at < open.length && glass.inspect; at += AT_ONCE) {
       const found = await askCases(glass, open.slice(at, at + AT_ONCE).map((edit) => [...record.edits, edit]), status);
       if (!found) return;
@@ -57,10 +54,8 @@ export function headsOff(glass) {
     showTable();
     if (document.activeElement === document.body) table.firstChild.focus({ preventScroll: true });
   };
-  const off = new Set(record.edits.map((edit) => keyOf([edit])));
-  const heads = Object.entries(record.attention).flatMap(([kind, about]) => headsOf(kind, about)).filter((edit) => !off.has(keyOf([edit])));
   const button = make("button", { type: "button", class: "try-all", click: tryAll }, say("tryAll", { count: heads.length }));
-  const grids = Object.entries(record.attention).map(([kind, about]) => headGrid(glass, kind, about, falls, attempt));
+  const grids = Object.entries(record.attention).map(([kind, about]) => headGrid(glass, kind, about, effects, attempt));
   if (place.kept.all) showTable();
   return make(
     "section",
@@ -78,19 +73,29 @@ export function headsOff(glass) {
 }
 
 /** A row for each head: how much is left without it, and what is written then; the largest loss first. */
-function headTable(glass, heads, falls, texts) {
-  const { record, say } = glass;
+function headTable({ record, say }, heads, effects) {
   const cell = (tag, text, scope = null) => make(tag, { scope }, text);
-  const known = heads.filter((edit) => falls.has(keyOf([edit]))).toSorted((one, other) => falls.get(keyOf([other])) - falls.get(keyOf([one])));
-  const rows = known.map((edit) => {
-    const text = texts.get(keyOf([edit]));
+  const known = heads.map((edit) => ({ ...edit, ...effects.get(keyOf([edit])) })).filter(({ fall }) => fall !== undefined);
+  const rows = known.toSorted((one, other) => other.fall - one.fall).map(({ attention, layer, head, fall, text }) => {
     const same = text === record.target.text;
     const written = same ? make("span", { class: "quiet" }, say("sameText")) : make("bdi", {}, visible(text));
-    return make("tr", {}, cell("th", `${say(`kind_${edit.attention}`)} ${edit.layer + 1}·${edit.head + 1}`, "row"), cell("td", percent(Math.exp(-falls.get(keyOf([edit]))))), cell("td", written));
+    const name = cell("th", `${say(`kind_${attention}`)} ${layer + 1}·${head + 1}`, "row");
+    return make("tr", {}, name, cell("td", percent(Math.exp(-fall))), cell("td", written));
   });
   const names = ["headColumn", "leftColumn", "textColumn"].map((name) => cell("th", say(name), "col"));
-  const table = make("table", { class: "order heads-off" }, make("caption", {}, say("headsTable")), make("thead", {}, make("tr", {}, names)), make("tbody", {}, rows));
+  const table = make(
+    "table",
+    { class: "order heads-off" },
+    make("caption", {}, say("headsTable")),
+    make("thead", {}, make("tr", {}, names)),
+    make("tbody", {}, rows),
+  );
   return make("div", { class: "scroll-table", tabindex: 0, role: "region", "aria-label": say("headsTable") }, table);
+}
+
+/** Whether the record is of a model without this head already. */
+function isOff({ edits }, edit) {
+  return edits.some((one) => keyOf([one]) === keyOf([edit]));
 }
 
 /** For each head of a kind of attention the edit that switches it off. */
@@ -98,27 +103,32 @@ function headsOf(attention, { layers, heads }) {
   return Array.from({ length: layers * heads }, (_, at) => ({ kind: "head_off", attention, layer: Math.floor(at / heads), head: at % heads }));
 }
 
-/** falls: by edit, how much likelier the translation is with the head, of the heads that were tried. -> {element, refresh} */
-function headGrid(glass, kind, about, falls, attempt) {
+/** effects: by edit {fall: how much likelier the translation is with the head, text}, of the heads that were tried.
+ * -> {element, refresh} */
+function headGrid(glass, kind, about, effects, attempt) {
   const { record, say } = glass;
-  const off = new Set(record.edits.map((edit) => keyOf([edit])));
   const heads = headsOf(kind, about).map((edit) => {
     const number = make("span", { class: "change" });
     const told = make("span", { class: "unseen" });
     const button = make(
       "button",
-      { type: "button", class: "head effect", disabled: off.has(keyOf([edit])), click: () => attempt(edit) },
+      {
+        type: "button",
+        class: "head effect",
+        disabled: isOff(record, edit),
+        "--head": headColour(edit.head),
+        click: () => attempt(edit),
+      },
       make("span", {}, `${edit.layer + 1}·${edit.head + 1}`),
       number,
       told,
     );
-    button.style.setProperty("--head", headColour(edit.head));
     return { edit, button, number, told };
   });
   const refresh = () => {
-    const most = Math.max(...falls.values(), LEAST_FALL);
+    const most = Math.max(...[...effects.values()].map(({ fall }) => fall), LEAST_FALL);
     for (const { edit, button, number, told } of heads) {
-      const fall = falls.get(keyOf([edit]));
+      const fall = effects.get(keyOf([edit]))?.fall;
       const [name] = editNames(glass, [edit]);
       told.textContent = fall === undefined ? ` ${name}` : ` ${say("isLeft", { share: percent(Math.exp(-fall)) })}. ${name}`;
       button.style.setProperty("--share", Math.max(0, (fall ?? 0) / most).toFixed(3));
@@ -126,8 +136,10 @@ function headGrid(glass, kind, about, falls, attempt) {
     }
   };
   refresh();
-  const buttons = heads.map(({ button }) => button);
-  const grid = make("div", { class: "grid effects", role: "group", "aria-label": say(`kind_${kind}`) }, buttons);
-  grid.style.setProperty("--heads", columnsFor(about.heads));
+  const grid = make(
+    "div",
+    { class: "grid effects", role: "group", "aria-label": say(`kind_${kind}`), "--heads": columnsFor(about.heads) },
+    heads.map(({ button }) => button),
+  );
   return { element: make("div", {}, make("h4", {}, say(`kind_${kind}`)), grid), refresh };
 }

@@ -31,8 +31,7 @@ export function wordBars(words, { kind = "after", now = null, since = null } = {
 }
 
 function bar(kind, share) {
-  const track = make("span", { class: `bar ${kind}` });
-  track.style.setProperty("--share", (share ?? 0).toFixed(4));
+  const track = make("span", { class: `bar ${kind}`, "--share": (share ?? 0).toFixed(4) });
   return make("span", { class: "with-number" }, track, make("span", { class: "number" }, percent(share)));
 }
 
