@@ -55,9 +55,8 @@ const ask = async (text, options) => {
 };
 const [language, text] = decodeURIComponent(location.hash.slice(1)).split(":");
 const record = await ask(text, {});
-const analyses = ANALYSES;
-await mount(document.getElementById("place"), { record, inspect: ask, analyses, language });
-"""
+await mount(document.getElementById("place"), { record, inspect: ask, analyses: ANALYSES, language });
+""".replace("ANALYSES", json.dumps(NAMES))
 OBSERVERS = """
 window.shifts = [];
 window.violations = [];
@@ -245,7 +244,7 @@ def open_live(window: Window, model: Translator, text: str, language: str = "en"
             kind = "text/css" if path.endswith(".css") else "text/javascript"
             route.fulfill(body=(FOLDER / path.removeprefix("/glass/")).read_text(encoding="utf-8"), content_type=kind)
         elif path == "/host.js":
-            route.fulfill(body=HOST_SCRIPT.replace("ANALYSES", json.dumps(NAMES)), content_type="text/javascript")
+            route.fulfill(body=HOST_SCRIPT, content_type="text/javascript")
         elif path == "/":
             route.fulfill(body=HOST, content_type="text/html", headers=headers)
         else:

@@ -1,9 +1,11 @@
 """What the box keeps of the reader's choices, and what it asks again: beside a live model, in Chromium."""
 
 import copy
+import json
 
 import pytest
 
+from headway.insight.analyses import NAMES
 from headway.insight.analyses.head_importance import AskHeadImportance
 from headway.insight.what_if import read_edits
 from tests.system.browsing import Window, open_live, wait_until
@@ -11,8 +13,8 @@ from tests.system.browsing import Window, open_live, wait_until
 TEXT = "the cat sat on the mat"
 MOUNT = """async (record) => {
   const { mount } = await import("/glass/glass.js");
-  await mount(document.getElementById("place"), { record, inspect: async () => record });
-}"""
+  await mount(document.getElementById("place"), { record, inspect: async () => record, analyses: ANALYSES });
+}""".replace("ANALYSES", json.dumps(NAMES))
 
 BUSY = """async (record) => {
   Object.assign(window, { asked: [], busy: true });
@@ -22,8 +24,8 @@ BUSY = """async (record) => {
     return record;
   };
   const { mount } = await import("/glass/glass.js");
-  await mount(document.getElementById("place"), { record, inspect });
-}"""
+  await mount(document.getElementById("place"), { record, inspect, analyses: ANALYSES });
+}""".replace("ANALYSES", json.dumps(NAMES))
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 import { asShown, sourceAsItWas } from "./asking.js";
 import { openNumbers } from "./numbers.js";
 
+/** The analyses that a server computes. */
+export const ANALYSES = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens", "patching", "head_importance", "faithfulness"];
 /** Computed as soon as the reader looks: together they take less than the translation. */
 export const QUICK = ["contributions", "erasure", "contrast", "logit_lens", "decoder_lens"];
 

@@ -5,7 +5,7 @@ export function sourceAsItWas({ source }) {
   return source.original ?? source.text;
 }
 
-/** The options of the request: the edits, and the translation where the model was given one. */
+/** The options of the request: the edits, where there are any, and the translation, where the model was given one. */
 export function asShown({ edits, target }) {
-  return { edits, ...(target.given ? { translation: target.text } : {}) };
+  return { ...(edits.length ? { edits } : {}), ...(target.given ? { translation: target.text } : {}) };
 }

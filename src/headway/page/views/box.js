@@ -2,6 +2,7 @@
 
 import { addressOf, readAddress, tagOf } from "./address.js";
 import { useTheme } from "./colours.js";
+import { ANALYSES } from "./analysed.js";
 import { make, whenDrawn } from "./elements.js";
 import { exactly } from "./exact.js";
 import { headsView } from "./heads.js";
@@ -35,13 +36,14 @@ let lastView = "translate";
 /**
  * Fills `element`. record: as docs/record.md has it; language: "en" or "ko"; inspect(text, options): async, gives a record
  * of the live model, or is absent, and then the reader chooses the language here; address: whether the page's address is
- * the box's, and holds the view and the language, or what it holds beside the view, where the page chooses the language; analyses: the names of those that `inspect` can compute; measured: those of them that it
- * has at hand; examples: sentences to try; turn(): changes the language of the page around too. What the reader has opened,
- * typed and chosen stays when the box is drawn again, here or by another call for the same element.
+ * the box's, and holds the view and the language, or what it holds beside the view, where the page chooses the language;
+ * analyses: the names of those that `inspect` can compute; measured: those of them that it has at hand; examples: sentences
+ * to try; turn(): changes the language of the page around too. What the reader has opened, typed and chosen stays when the
+ * box is drawn again, here or by another call for the same element.
  */
 export function mountBox(
   element,
-  { record, inspect = null, analyses = [], measured = [], language = "en", address = false, examples = [], turn = null },
+  { record, inspect = null, analyses = ANALYSES, measured = [], language = "en", address = false, examples = [], turn = null },
 ) {
   if (!mounted.has(element)) mounted.set(element, emptyBox());
   const state = mounted.get(element);
