@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.data.corpus import as_corpus
+from headway.data.corpus import Pair, as_corpus
 from headway.errors import UserError
 from headway.model import ModelConfig
 from headway.recipe import choosing
@@ -194,7 +194,7 @@ def test_a_measurement_that_is_twice_as_slow_halves_the_steps() -> None:
     assert steps(2.0) == pytest.approx(steps(1.0) / 2, rel=0.05)
 
 
-def test_text_with_code_gets_noise_that_teaches_to_keep_it(tmp_path):
+def test_text_with_code_gets_noise_that_teaches_to_keep_it():
     text = replace(MULTI30K, protected=0.3)
     choice = chosen(10, text=text)
     assert choice.recipe().data.noise.pairs == choosing.NOISE["pairs"]
@@ -208,6 +208,16 @@ def test_text_with_code_gets_noise_that_teaches_to_keep_it(tmp_path):
         assert "data.noise" not in choice.reasons
         assert (found and found.pairs) == noise
     assert chosen(10).recipe().data.noise is None
-    (tmp_path / "pairs.tsv").write_text("Open %s\t%s 열기\nOpen it\t열기\nGo\t가기\n<b>Go</b>\t<b>가기</b>\n")
-    corpus = as_corpus([tmp_path / "pairs.tsv"], [], ("en", "ko"))
-    assert TrainingText.of([corpus]).protected == 0.5
+
+
+def test_percentages_prices_and_citations_are_no_code():
+    sources = [
+        "Open %s",
+        "<b>Go</b>",
+        "Open it",
+        "50% of 20 people",
+        "It costs $5.50 (or €5) [1].",
+        "Smith & Sons: open",
+    ]
+    assert choosing.share_of_protected([Pair(one, "열기", Path("a.tsv"), 1) for one in sources]) == 2 / 6
+    assert choosing.share_of_protected([]) == 0

@@ -55,7 +55,7 @@ MOST = {
     "extend": 1.9,
     "export to CTranslate2": 2.8,
 }
-"""Copies of the weights, with what else the work takes: each was measured 0.2 to 0.6 below, and one copy more adds 1."""
+"""Copies of the weights, with what else the work takes: measured 0.2 to 0.6 below; one copy more adds 1."""
 
 
 @pytest.fixture(scope="module")

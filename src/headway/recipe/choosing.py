@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway.data.corpus import CorpusFiles
+from headway.data.corpus import CorpusFiles, Pair
 from headway.errors import UserError
 from headway.recipe.reading import make_recipe
 from headway.recipe.recipe import Recipe
-from headway.text.protected import may_hold_protected
+from headway.text.protected import Atom, split_protected
 
 Document = dict[str, Any]
 VOCABULARIES = ((2_500, 2_000), (10_000, 4_000), (500_000, 8_000), (3_000_000, 16_000))
@@ -88,14 +88,19 @@ class TrainingText:
     @classmethod
     def of(cls, corpora: Sequence[CorpusFiles]) -> TrainingText:
         """Reads the whole corpora. Raises UserError."""
-        pairs, size, protected, characters = 0, 0, 0, set[str]()
+        pairs, size, characters = 0, 0, set[str]()
         for corpus in corpora:
             for pair in corpus.pairs():
                 pairs += 1
                 size += len(pair.source.encode()) + len(pair.target.encode())
-                protected += may_hold_protected(pair.source)
                 characters.update(pair.source, pair.target)
-        return cls(pairs, len(characters), size / BYTES_OF_TOKEN + 2 * pairs, protected / max(1, pairs))
+        return cls(pairs, len(characters), size / BYTES_OF_TOKEN + 2 * pairs)
+
+
+def share_of_protected(pairs: Sequence[Pair]) -> float:
+    """The share of the pairs whose source has tags, placeholders, code or addresses; percentages are none."""
+    have = sum(any(isinstance(one, Atom) for one in split_protected(pair.source)) for pair in pairs)
+    return have / max(1, len(pairs))
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from headway.data.two_sided import Sides
 from headway.errors import UserError
 from headway.evaluation import evenly
 from headway.languages import english_name, read_code, script_family
-from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited
+from headway.recipe.choosing import ENDLESS, TrainingSpeed, TrainingText, choose, is_limited, share_of_protected
 from headway.recipe.reading import UnclearLanguagesError, is_run, make_recipe
 from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import count, forward_work, work_of_step, work_of_update
@@ -51,7 +51,7 @@ FILTERS = {"max_ratio": 6, "script": True, "duplicates": "pair"}
 LEAST_BAD, MOST_BAD = 0.01, 0.5
 """Shares of the pairs: a filter that finds as many is chosen if parts are given. More are no accident."""
 JUDGED, LEAST_KEPT = 10_000, 0.1
-"""Approximate number of training pairs by which the sides are judged, and the share that the filters must keep."""
+"""Approximate number of training pairs by which the text is judged, and the share that the filters must keep."""
 SAMPLE = 100
 """Sentences of a side by which lingua tells which of two languages it is in."""
 FIRST_PAIRS, RECOGNIZED = 10_000, 1_000
@@ -124,6 +124,7 @@ def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], 
     text = TrainingText.of(corpora)
     every = max(1, text.pairs // JUDGED)
     sample = [*islice(chain.from_iterable(one.pairs() for one in corpora), 0, None, every)]
+    text = replace(text, protected=share_of_protected(sample))
     judge_sides(sample, section, request, tell)
     bad: dict[str, float] = {}
     if request.valid_source and not is_limited(request.overrides):
