@@ -248,6 +248,12 @@ def test_only_names_that_are_ours(serve, host, status):
     assert server.post("/detect", json={"q": "a"}, headers={"host": host}).status_code == status
 
 
+def test_a_name_that_is_allowed_may_have_a_port(serve):
+    server = serve(allowed_hosts=("Translate.example.org:8443", "[::1]:8080"))
+    for host, status in (("translate.example.org", 200), ("[::1]:5000", 200), ("example.org:8443", 400)):
+        assert server.get("/languages", headers={"host": host}).status_code == status
+
+
 def test_probes_name_no_host(serve):
     server = serve(allowed_hosts=("translate.example.org",))
     for path, status in (("/health", 200), ("/ready", 200), ("/languages", 400), ("/", 400)):

@@ -213,7 +213,7 @@ def test_inspect_in_every_form(trained, tmp_path):
     assert re.findall(r"layer 2, head 1, (step-\d+)\n", growing) == sorted({*kept[-2:], best})
     for model, last in ((trained, len(kept) + 1), (trained / "models" / kept[0], 1)):
         assert f"--last {last} needs a run directory" in complaint("inspect", model, "ant", "--last", last)
-    given = run_headway("inspect", trained, "ant bee", "--target", "fox fox fox", "--kind", "decoder").out
+    given = run_headway("inspect", trained, "ant bee", "--target", "fox fox fox", "--kind", "cross, decoder").out
     assert given.count("fox") >= 5
     for option, value in (("--kind", "cat"), ("--layers", "3"), ("--heads", "0")):
         assert f"{option} {value}" in complaint("inspect", trained, "ant", option, value)

@@ -216,6 +216,7 @@ training: {{max_steps: 3}}
         (["data", "wmt"], "'wmt' is unknown; there are multi30k, tatoeba-ko-en, dates and romanization"),
         (["data", "multi30k", "--from", "absent"], "absent: no such folder"),
         (["data", "dates", "--languages", "xx-ko"], "'xx'"),
+        (["data", "multi30k", "--languages", "en-fr"], "is for dates"),
         (["demo", "--languages", "en"], "must be source-target"),
         (["data", "dates", "--languages", "en-en"], "the two must differ"),
     ],

@@ -95,7 +95,7 @@ def inspect(
     if source is not None:
         raise UserError("give a SENTENCE or --source FILE, not both")
     suffix = _checked_suffix(output, chooses_maps=chooses_maps, analyses=bool(analysis))
-    kinds = list(KINDS) if kind == "all" else cast("list[AttentionKind]", kind.split(","))
+    kinds = list(KINDS) if kind == "all" else cast("list[AttentionKind]", [one.strip() for one in kind.split(",")])
     if unknown := [one for one in kinds if one not in KINDS]:
         raise UserError(f"--kind {kind}: {unknown[0]!r} is none of {', '.join(KINDS)}, all")
     history = files.last_models(model, last) if last is not None else []

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 import signal
 from collections.abc import Collection
 from dataclasses import fields
@@ -90,6 +91,7 @@ def serve(
     """
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # until requests are accepted there is nothing to wait for
     with needing_extra("serve"):
+        from headway.serving.guard import host_name
         from headway.serving.server import bind, parse_proxies
         from headway.serving.server import serve as run
     from headway.serving.admission import parse_limits
@@ -102,6 +104,9 @@ def serve(
     given["api_keys"] = {} if api_keys is None else _read_keys(api_keys)
     given["rate_limit"] = parse_limits(rate_limit)
     given["metrics_key"] = "" if metrics_key is None else next(iter(_read_keys(metrics_key)))
+    for name in allowed_host or ():
+        if not re.fullmatch(r"[\w.-]+|\[[\da-f:.]+\]", host_name(name)):
+            raise UserError(f"--allowed-host {name}: must be a host's name, such as translate.example.org")
     hosts = (*(allowed_host or ()), *own)
     settings = Settings(**given, allowed_hosts=hosts, allowed_origins=tuple(allow_origin or ()))
     proxies = parse_proxies(trusted_proxy)

@@ -25,7 +25,7 @@ def data(
         Path | None, Option("--from", metavar="FOLDER", help="Folder with the published files. Default: download them.")
     ] = None,
     output: Annotated[Path | None, options.output("Folder for the corpus. Default: data/NAME.", "FOLDER")] = None,
-    languages: Annotated[str, Option(help="Locales of the dates corpus, source-target.")] = "en-ko",
+    languages: Annotated[str | None, Option(help="Locales of the dates corpus, source-target. Default: en-ko.")] = None,
 ) -> None:
     """Get a corpus and put it where the recipes expect it.
 
@@ -41,6 +41,8 @@ def data(
     from headway.corpora import multi30k, romanization, tatoeba
 
     output = output or Path("data") / name
+    if languages is not None and name != "dates":
+        raise UserError(f"--languages {languages}: is for dates; {name} has languages of its own")
     if name == "multi30k":
         tell(f"{len(multi30k.lay_out(output, source))} files in {output}")
     elif name == "tatoeba-ko-en":
@@ -58,7 +60,7 @@ def data(
         else:
             from headway.corpora.dates import dates_corpus
 
-            corpus = dates_corpus(*parse_languages(languages))
+            corpus = dates_corpus(*parse_languages(languages or "en-ko"))
         corpus.write(output)
         tell(f"train, valid and test in {output}")
 

@@ -120,7 +120,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, clients: Clients) -> None:
         self._app, self._settings, self._clients = app, settings, clients
-        self._hosts = frozenset(name.lower() for name in settings.allowed_hosts)
+        self._hosts = frozenset(map(host_name, settings.allowed_hosts))
         metrics.in_flight.set_function(lambda: clients.places.taken)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -158,8 +158,7 @@ class Guard:
             raise HTTPException(431, f"the head of the request has more than {LARGEST_HEAD:,} bytes")
         if "content-length" in headers and "transfer-encoding" in headers:  # a proxy could read other requests
             raise HTTPException(400, "Content-Length and Transfer-Encoding exclude each other", CLOSE)
-        host = re.sub(r"\.?(:\d*)?$", "", headers.get("host", "").lower())
-        if self._hosts and scope["path"] not in PROBES and host not in self._hosts:
+        if self._hosts and scope["path"] not in PROBES and host_name(headers.get("host", "")) not in self._hosts:
             raise HTTPException(400, "this server isn't called so: see --allowed-host")
         is_friend = "*" in allowed or headers.get("origin") in allowed
         if scope["method"] not in READING and _is_foreign(headers) and not is_friend:
@@ -233,6 +232,11 @@ def _http_error(error: BaseException, request_id: str) -> HTTPException:
             return busy("the server is about to end")
     error_log.error("defect", extra={"fields": {"request_id": request_id, **places(error)}})
     return HTTPException(500, "a defect of the server; its log has more")
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, in lower case: `Example.org.:8080` -> `example.org`."""
+    return re.sub(r"\.?(:\d*)?$", "", host.lower())
 
 
 def _is_foreign(headers: Headers) -> bool:
