@@ -111,6 +111,7 @@ def test_of_the_sentences_beside_the_last_is_shown_also_where_the_box_is_drawn_a
     wait_until(page, "window.held.length === 1")
     page.click(".tool-theme")
     page.wait_for_timeout(200)
+    assert page.evaluate("window.held.length") == 1  # nothing is asked again
     page.evaluate("window.held.forEach((go) => go())")
     window.contains(".compared > div >> nth=1", "a dog")
     window.close(may_move=True)

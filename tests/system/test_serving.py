@@ -168,7 +168,7 @@ def test_what_is_wrong_at_the_start_is_one_line(server, trained, tmp_path):
     (tmp_path / "keys").write_text("\n")
     assert "holds no key" in complaint("serve", trained, "--api-keys", tmp_path / "keys", "--port", 0)
     assert "No such file" in complaint("serve", trained, "--api-keys", tmp_path / "none", "--port", 0)
-    for name in ("*", "https://translate.example.org", ":5000"):
+    for name in ("*", "https://translate.example.org", ":5000", "..", "bücher.de"):
         assert f"{name}: must be a host's name" in complaint("serve", trained, "--allowed-host", name)
 
 

@@ -182,8 +182,8 @@ def parallel_pairs(
 
     targets = [file for file in target if file is not None]
     if model is not None and any(map(is_two_sided, source)):
-        info, (translated, _, wanted) = model_info(model), (target_language or "").rpartition(":")  # `FROM:TO` or `TO`
-        languages = translated or info["source_language"], wanted or info["target_language"]
+        info, (from_language, _, to_language) = model_info(model), (target_language or "").rpartition(":")
+        languages = from_language or info["source_language"], to_language or info["target_language"]
     for notice in CorpusFiles(source, targets, languages).notices():
         tell(f"headway: notice: {notice}")
     return read_pairs(source, targets, lenient=lenient, languages=languages)

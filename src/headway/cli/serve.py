@@ -105,7 +105,7 @@ def serve(
     given["rate_limit"] = parse_limits(rate_limit)
     given["metrics_key"] = "" if metrics_key is None else next(iter(_read_keys(metrics_key)))
     for name in allowed_host or ():
-        if not re.fullmatch(r"[\w.-]+|\[[\da-f:.]+\]", host_name(name)):
+        if not re.fullmatch(r"[a-z\d_-]+(\.[a-z\d_-]+)*|\[[\da-f:.]+\]", host_name(name), re.ASCII):
             raise UserError(f"--allowed-host {name}: must be a host's name, such as translate.example.org")
     hosts = (*(allowed_host or ()), *own)
     settings = Settings(**given, allowed_hosts=hosts, allowed_origins=tuple(allow_origin or ()))

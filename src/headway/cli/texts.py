@@ -41,8 +41,10 @@ def data(
     from headway.corpora import multi30k, romanization, tatoeba
 
     output = output or Path("data") / name
+    if name not in ("multi30k", "tatoeba-ko-en", "dates", "romanization"):
+        raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en, dates and romanization")
     if languages is not None and name != "dates":
-        raise UserError(f"--languages {languages}: is for dates; {name} has languages of its own")
+        raise UserError(f"--languages {languages}: only the corpus dates takes languages; leave it out for {name}")
     if name == "multi30k":
         tell(f"{len(multi30k.lay_out(output, source))} files in {output}")
     elif name == "tatoeba-ko-en":
@@ -50,8 +52,6 @@ def data(
         tell(f"pairs: {', '.join(f'{part} {count:,}' for part, count in counts.items())}, in {output}")
         if not as_published:
             tell("notice: not the version that the recipe's score was measured on")
-    elif name not in ("dates", "romanization"):
-        raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en, dates and romanization")
     elif source is not None:
         raise UserError(f"{name} is generated; leave --from out")
     else:

@@ -136,7 +136,8 @@ def train(
     else:
         recipe, run = _resumed(resume, overrides, minutes, began, threads), resume
     if processes > 1 and not is_rank():
-        again = [] if any(texts.values()) else [*recipes, *overrides]  # the recipe for a text has all that was given
+        is_chosen = any(texts.values()) and resume is None  # then the run's recipe has the overrides
+        again = [] if is_chosen else [*recipes, *overrides]
         again += ["--minutes", str(minutes), "--finish"] if finish else []
         _launch([*again, "--output" if recipes and resume is None else "--resume", str(run)], processes, threads)
         return run

@@ -98,7 +98,7 @@ class TrainingText:
 
 
 def share_of_protected(pairs: Sequence[Pair]) -> float:
-    """The share of the pairs whose source has tags, placeholders, code or addresses; percentages are none."""
+    """The share of the pairs whose source has tags, placeholders, code or addresses; percentages don't count."""
     have = sum(any(isinstance(one, Atom) for one in split_protected(pair.source)) for pair in pairs)
     return have / max(1, len(pairs))
 

@@ -292,8 +292,8 @@ class Recipe(Section):
         return {"name": options.pop("preset"), **options}
 
     def transformer_config(self, vocab_sizes: tuple[int, int] = (4, 4)) -> config.ModelConfig:
-        """The model's config, with vocabularies of source and target of these sizes; by default those of the control
-        symbols, where there is no tokenizer yet. Raises ValueError for an impossible one."""
+        """The model's config, with vocabularies of source and target of these sizes. The default, the control symbols
+        alone, serves where there is no tokenizer yet. Raises ValueError for an impossible one."""
         source, target = vocab_sizes
         return config.ModelConfig.preset(**self.model_options(), source_vocab_size=source, target_vocab_size=target)
 

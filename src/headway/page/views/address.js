@@ -56,7 +56,8 @@ export function readAddress(glass, text) {
     chosen.source = number("token", record.source.tokens.length);
   }
   if (["machine", "steps", "needs"].includes(parts.view)) chosen.target = number("step", record.steps.length);
-  if (parts.view === "whatIf" && parts.off !== undefined) Object.assign(chosenSwitches(glass), { off: parts.off.split(","), found: null, latest: null });
+  const switches = parts.view === "whatIf" && parts.off !== undefined ? chosenSwitches(glass) : null;
+  if (switches && parts.off !== switches.off?.join(",")) Object.assign(switches, { off: parts.off.split(","), found: null, latest: null });
   return parts;
 }
 

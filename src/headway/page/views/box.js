@@ -58,7 +58,7 @@ export function mountBox(
     turn,
     language: languages.includes(language) ? language : "en",
     address: location.protocol !== "about:" && address,
-    questions: state.questions + 1, // what was asked before is overtaken
+    questions: state.questions + 1, // a sentence that was asked for before is overtaken
   });
   readView(state);
   draw(state);
@@ -204,8 +204,8 @@ function glassOf(state) {
       return () => turns.get(status) !== turn;
     },
 
-    /** The live model's answer; null where there is none, which failed(problem) is told of, or where a newer request has been
-     * made meanwhile. Where the box has been drawn again meanwhile, it is drawn once more, to show what the answer has changed. */
+    /** The live model's answer; null if it failed, after calling failed(problem), or if a newer request has been made
+     * meanwhile. Where the box has been drawn again meanwhile, it is drawn once more, to show what the answer has changed. */
     async request(text, options, status, failed = () => {}) {
       const overtaken = glass.begin(status);
       status.textContent = say("waiting");
@@ -216,7 +216,8 @@ function glassOf(state) {
         if (state.glass !== glass && state.record === record) setTimeout(() => draw(state)); // the caller comes first
         return answer;
       } catch (problem) {
-        if (!overtaken()) status.textContent = say("failed", { problem: visible(problem.message) });
+        if (overtaken()) return null;
+        status.textContent = say("failed", { problem: visible(problem.message) });
         failed(problem);
         return null;
       }

@@ -41,6 +41,10 @@ export function sideBySide(glass, state, pictureOf) {
     Object.assign(chosen, { asks: false, latest });
     const answer = chosen.text.trim() ? await glass.request(chosen.text, { arrays: "attention" }, status) : null;
     if (chosen.latest !== latest) return;
+    if (!answer && !element.isConnected && chosen.text.trim()) {
+      chosen.asks = true; // the box as it is drawn next asks again
+      return;
+    }
     chosen.record = answer;
     show();
   };

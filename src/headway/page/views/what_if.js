@@ -55,7 +55,8 @@ function editedNotice(glass) {
   );
 }
 
-/** What is switched off, and what came of it: {off: kinds, found}; off: undefined until the reader has looked. */
+/** What is switched off, and what came of it: {off: kinds, found, latest}, as of `keptResult`; off: undefined until the reader
+ * has looked. */
 export function chosenSwitches(glass) {
   return keptResult(glass, "switches");
 }
