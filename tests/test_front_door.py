@@ -56,6 +56,9 @@ def test_training_in_several_processes_from_python_is_the_command(tmp_path, monk
     changes += ["data.source_language=de", "data.target_language=en"]
     assert headway.train(changes, source=[text], target=[text], output=run, **others) == run
     assert launched.pop() == (["train", "--resume", str(run), "--processes", "2"], 2)
+    codes.insert(0, 0)
+    assert headway.train(["training.max_steps=5"], source=[text], target=[text], resume=run, **others) == run
+    assert launched.pop() == (["train", "training.max_steps=5", "--resume", str(run), "--processes", "2"], 2)
     with pytest.raises(typer.Exit) as ended:
         headway.train(["training.max_steps=4"], resume=run, processes=2)
     assert ended.value.exit_code == 3
