@@ -91,6 +91,32 @@ def test_two_sentences_side_by_side(browser, random, record):
     window.close(may_move=True)
 
 
+BREAKS_OFF = """() => {
+  const fetch = window.fetch;
+  window.fetch = () => {
+    window.fetch = fetch;
+    return new Promise((_, fail) => (window.breakOff = () => fail(new Error("broken off"))));
+  };
+}"""
+
+
+def test_a_comparison_that_was_broken_off_is_asked_again_when_the_box_is_drawn_next(browser, random):
+    window = Window(browser)
+    open_live(window, random, TEXT)
+    page = window.page
+    window.view("heads")
+    page.evaluate(BREAKS_OFF)
+    page.fill("#glass-beside", OTHER)
+    page.press("#glass-beside", "Enter")
+    wait_until(page, "Boolean(window.breakOff)")
+    page.click(".tool-theme")
+    page.evaluate("window.breakOff()")
+    page.wait_for_timeout(200)
+    page.click(".tool-theme")
+    window.contains(".compared > div >> nth=1", OTHER)
+    window.close(may_move=True)
+
+
 def test_of_the_sentences_beside_the_last_is_shown_also_where_the_box_is_drawn_again(browser, random):
     window = Window(browser)
     open_live(window, random, TEXT)

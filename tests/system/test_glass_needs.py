@@ -212,3 +212,36 @@ def test_the_verdict_is_seen_first_and_the_rest_is_below_more(opened, record):
     page.focus(".more > summary")
     page.keyboard.press("Enter")
     assert page.locator("#glass-maps").is_visible()
+
+
+HOLDS_PATCHING = """() => {
+  window.held = [];
+  const fetch = window.fetch;
+  window.fetch = (path, options) => {
+    const [one] = JSON.parse(options.body).analyses ?? [];
+    if (one?.kind !== "patching") return fetch(path, options);
+    const refusal = { ok: false, text: async () => "patching: gives the same translation" };
+    return new Promise((answer) => window.held.push({ other: one.other, refuse: () => answer(refusal) }));
+  };
+}"""
+
+
+def test_a_sentence_of_the_readers_own_for_patching_is_not_replaced_by_a_near_one(browser, random):
+    window = Window(browser)
+    open_live(window, random, TEXT)
+    page, own = window.page, "the dog sat on the mat"
+    window.view("needs")
+    page.evaluate("document.querySelectorAll('#glass-view details').forEach((one) => (one.open = true))")
+    page.evaluate(HOLDS_PATCHING)
+    page.click("#glass-patching form button")
+    wait_until(page, "window.held.length === 1")
+    page.fill("#glass-other", own)
+    page.press("#glass-other", "Enter")
+    wait_until(page, "window.held.length === 2")
+    page.evaluate("window.held[0].refuse()")
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.held.map(({ other }) => other)")[1:] == [own]
+    assert page.input_value("#glass-other") == own
+    page.evaluate("window.held[1].refuse()")
+    window.contains("#glass-patching .status", "the same translation")
+    window.close(may_move=True)
