@@ -1,11 +1,12 @@
 """A run on an accelerator: it learns what it learns on the CPU, and its steps don't wait for the device."""
 
+import os
 import re
 import shutil
 
 import pytest
 import torch
-from tests.pretend_device import PretendTensor, Products
+from tests.pretend_device import InFixedOrder, PretendTensor, Products
 from tests.training.test_loop import StopAfter, begin, finish, log, losses, recipe, run
 from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixture
 from tests.training.test_stages import document
@@ -92,6 +93,39 @@ def test_all_products_of_a_step_are_in_the_precision(files, tmp_path, pretend_de
         take_step(opened, opened.train.plan.beginning()[0][0])
     assert products.dtypes == {dtype}
     assert torch.get_float32_matmul_precision() == "highest"
+
+
+@pytest.fixture
+def any_order(monkeypatch):
+    """At the end of the test, too."""
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.parametrize("way", WAYS[:2], ids=named)
+def test_a_deterministic_run_needs_nothing_that_cuda_has_no_such_algorithm_for(
+    files, tmp_path, pretend_device, any_order, way
+):
+    """From the first step to the translations of the last validation."""
+    pretend_device("cuda")
+    with InFixedOrder():
+        run(recipe(files, **way, device="cuda", deterministic=True), tmp_path / "run")
+    assert torch.are_deterministic_algorithms_enabled()
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] in (":4096:8", ":16:8")
+    assert sum("valid_bleu" in entry for entry in log(tmp_path / "run")) == 3
+
+
+def test_sampling_has_no_deterministic_algorithm_on_cuda(files, tmp_path, pretend_device, any_order):
+    """So minimum risk is refused with it."""
+    run(recipe(files, max_steps=8), tmp_path / "first")
+    way = {"risk_samples": 2, "max_steps": 8, "init_from": str(tmp_path / "first")}
+    with pytest.raises(UserError, match="deterministic goes without risk_samples"):
+        recipe(files, **way, deterministic=True)
+    pretend_device("cuda")
+    torch.use_deterministic_algorithms(True)
+    with InFixedOrder(), pytest.raises(RuntimeError, match="cumsum does not have a deterministic"):
+        run(recipe(files, **way, device="cuda"), tmp_path / "second")
 
 
 def test_a_run_reads_several_steps_at_once(files, tmp_path, pretend_device, monkeypatch):

@@ -134,6 +134,9 @@ class TrainingSection(Section):
     """Precision of matrix products; `auto`: bf16 if the device supports it, else fp16 on CUDA and fp32 elsewhere."""
     device: Annotated[str, Field(pattern=DEVICE)] = "auto"
     """`cuda`, `mps` or `cpu`; `auto` is the first of these that is available. `cuda:1` is the second such device."""
+    deterministic: bool = False
+    """Use only those algorithms of torch that add in a fixed order: slower, but two runs on CUDA are then equal bit for
+    bit, as they always are on CPU."""
 
     @model_validator(mode="after")
     def _possible(self) -> TrainingSection:
@@ -145,6 +148,8 @@ class TrainingSection(Section):
             raise ValueError("schedule: cosine falls to zero by itself; leave decay_steps out or use wsd")
         if self.adapter and (self.risk_samples or self.optimizer != "adam"):
             raise ValueError("adapter goes with optimizer: adam and without risk_samples")
+        if self.deterministic and self.risk_samples:
+            raise ValueError("deterministic goes without risk_samples: CUDA has no such algorithm for sampling")
         if self.risk_samples == 1:
             raise ValueError("risk_samples must be 0 or at least 2; each is compared with the others")
         if (self.tokens_per_micro_batch or 0) > self.tokens_per_batch:
