@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,14 @@ settings.load_profile("steady")  # pytest --hypothesis-profile full takes the ot
 def _seeded() -> None:
     """Every test starts from the same random state."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _without_waiting_for_the_disk() -> Iterator[None]:
+    """No test cuts the power, after which alone flushed files differ from others."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture

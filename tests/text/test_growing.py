@@ -183,7 +183,7 @@ def test_a_cut_vocabulary_has_all_characters_and_their_starts_of_words(old):
     cut = keep(old, needed_ids(old, ["a"])).tokenizer
     model, before = read_model(cut.to_bytes()), read_model(old.to_bytes())
     assert [model.pieces[id_] for id_ in model.byte] == [before.pieces[id_] for id_ in before.byte]
-    assert model.rules == before.rules
+    assert model.charsmap == before.charsmap
     assert cut.never_generated == old.never_generated
     assert {one for one in old.vocabulary if len(one.removeprefix("▁")) < 2} <= set(cut.vocabulary)
     assert cut.vocab_size < old.vocab_size

@@ -99,4 +99,4 @@ def test_what_a_model_leaves_out():
     read = read_model(model.SerializeToString())
     assert (read.kind, read.pieces, read.scores, read.control, read.byte) == ("unigram", ["a"], [0.0], [], [])
     assert (read.add_dummy_prefix, read.remove_extra_whitespaces, read.escape_whitespaces) == (True, True, True)
-    assert (read.treat_whitespace_as_suffix, read.rules) == (False, {})
+    assert (read.treat_whitespace_as_suffix, read.charsmap) == (False, b"")

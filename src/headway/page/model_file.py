@@ -14,7 +14,7 @@ import json
 import struct
 import unicodedata
 import zlib
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from headway.errors import UserError
 from headway.page.document import LARGEST_HALF, quantized
-from headway.text.sentencepiece_model import read_model
+from headway.text.sentencepiece_model import normalization_rules, read_model
 from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
 from headway.text.words import WordTokenizer
 
@@ -63,13 +63,15 @@ def model_file(about: dict[str, Any], weights: dict[str, NDArray[np.float32]], p
 def tokenizer_description(tokenizer: Tokenizer) -> dict[str, Any]:
     """The JSON that `loadTokenizer` of the page makes the same tokenizer from: `kind`, `pieces` by id, the ids of the
     control symbols, `target_tags`, `never_generated`; for whole words `lowercase`, otherwise the fields of
-    `SentencePieceModel`. Raises UserError for a sentencepiece model that the page doesn't support."""
+    `SentencePieceModel` with `rules`, the `normalization_rules`, for `charsmap`. Raises UserError for a sentencepiece
+    model that the page doesn't support."""
     ids = {"pad_id": PAD_ID, "unk_id": UNK_ID, "bos_id": BOS_ID, "eos_id": EOS_ID}
     common = {**ids, "target_tags": tokenizer.target_tags, "never_generated": tokenizer.never_generated}
     if isinstance(tokenizer, WordTokenizer):
         return {**common, "kind": "word", "pieces": tokenizer.vocabulary, "lowercase": tokenizer.lowercase}
-    model = read_model(tokenizer.to_bytes())
+    described = asdict(read_model(tokenizer.to_bytes()))
     # sentencepiece gets only text in NFKC from headway, and every part of such text is in NFKC, too. So of the 225,000
     # rules for NFKC itself only those for characters newer than Python's Unicode remain.
-    rules = {key: text for key, text in model.rules.items() if unicodedata.is_normalized("NFKC", key)}
-    return {**common, **asdict(replace(model, rules=rules))}
+    rules = normalization_rules(described.pop("charsmap"))
+    rules = {key: text for key, text in rules.items() if unicodedata.is_normalized("NFKC", key)}
+    return {**common, **described, "rules": rules}

@@ -65,8 +65,8 @@ class SentencePieceModel:
     remove_extra_whitespaces: bool
     escape_whitespaces: bool
     treat_whitespace_as_suffix: bool
-    rules: dict[str, str]
-    """Strings that are replaced before the text is split, the longest first where several begin, and their texts."""
+    charsmap: bytes
+    """What is replaced before the text is split; see `normalization_rules`."""
 
 
 def read_model(model: bytes) -> SentencePieceModel:
@@ -99,12 +99,13 @@ def read_model(model: bytes) -> SentencePieceModel:
         remove_extra_whitespaces=bool(normalizer.get((4, _VARINT), 1)),
         escape_whitespaces=bool(normalizer.get((5, _VARINT), 1)),
         treat_whitespace_as_suffix=bool(trainer.get((24, _VARINT), 0)),
-        rules=normalization_rules(normalizer.get(_CHARSMAP, b"")),
+        charsmap=normalizer.get(_CHARSMAP, b""),
     )
 
 
 def normalization_rules(charsmap: bytes) -> dict[str, str]:
-    """The strings that `precompiled_charsmap` of a loaded model replaces, and their texts. Raises UserError."""
+    """The strings that `precompiled_charsmap` of a loaded model replaces, the longest first where several begin, and
+    their texts. Raises UserError."""
     if not charsmap:
         return {}
     trie, texts = _trie_and_texts(charsmap)
