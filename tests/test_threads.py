@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from headway import threads
 from headway.cli import _run
+from headway.corpora import dates
 from headway.errors import UserError
 from headway.serving.pairs import Pairs
 from headway.serving.service import Service
@@ -213,7 +214,7 @@ COMMANDS = {
     "inspect": "inspect model ant",
     "serve": "serve model --port 0",
     "export": "export model --to onnx --output new",
-    "train": "train --source text.de --target text.en --valid-source text.de --valid-target text.en --out new",
+    "train": "train --source text.de --target text.en --valid-source text.de --valid-target text.en --out new training.max_steps=5",
     "demo": "demo --out new",
 }
 
@@ -236,6 +237,7 @@ def command(machine, torch_takes_four, monkeypatch):
     for place in ("training.loop.train", "storage.load_model"):  # the former imports the latter
         monkeypatch.setattr(f"headway.{place}", reached)
     monkeypatch.setattr(Translator, "load", reached)
+    monkeypatch.setattr(dates, "dates_corpus", partial(dates.dates_corpus, sizes=(9, 1, 1)))  # of the demo
     monkeypatch.setattr("headway.serving.server.bind", lambda host, port: None)
     monkeypatch.setattr("signal.signal", lambda *_: None)
 

@@ -387,7 +387,7 @@ def test_each_takes_all_threads_and_torch_keeps_them(cache):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        for engine in (Translator(ending(), engine="ctranslate2").engines.own for _ in range(2)):  # exported, then kept
+        for engine in (Translator(stored(), engine="ctranslate2").engines.own for _ in range(2)):  # exported, then kept
             assert engine._engine.num_translators == torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

@@ -427,6 +427,7 @@ def their_translations(folder: Path, kind: str, beam_size: int) -> list[str]:
     splitter = transformers.AutoTokenizer.from_pretrained(folder, src_lang=source)
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     options = {"num_beams": beam_size, "length_penalty": 0.0, "early_stopping": "never" if beam_size > 1 else False}
+    options["max_new_tokens"] = 80  # which all that end stay below
     token = f"__{target}__" if kind == "M2M100Tokenizer" else target
     options["forced_bos_token_id"] = splitter.convert_tokens_to_ids(token)
     found = (model.generate(**splitter(line, return_tensors="pt"), **options)[0] for line in LINES)
