@@ -1,6 +1,7 @@
 """The scripts of examples/: each runs, is short, and does what it says."""
 
 import json
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +30,9 @@ def test_a_script_is_short_and_prints_when_it_is_run(name, capsys):
     if name == "curves":  # follows a run without end
         return
     exec(compile(text, name, "exec"), {"__name__": "__main__"})
-    assert capsys.readouterr().out.count("\n") == 1
+    [line] = capsys.readouterr().out.splitlines()
+    if name == "own_loop":
+        assert int(re.findall(r"(\d+)%", line)[0]) > 90
 
 
 def test_a_step_lowers_the_loss():
@@ -37,9 +40,9 @@ def test_a_step_lowers_the_loss():
     assert after < before
 
 
-def test_the_loop_learns_to_reverse():
+def test_a_few_steps_of_the_loop_do_not_reverse():
+    """As all of its steps do, when it is run."""
     assert import_module("own_loop").main(steps=20) < 0.5
-    assert import_module("own_loop").main() > 0.9
 
 
 def test_a_beam_finds_what_greedy_search_misses():

@@ -214,7 +214,8 @@ COMMANDS = {
     "inspect": "inspect model ant",
     "serve": "serve model --port 0",
     "export": "export model --to onnx --output new",
-    "train": "train --source text.de --target text.en --valid-source text.de --valid-target text.en training.max_steps=5",
+    "train": "train --source text.de --target text.en --valid-source text.de --valid-target text.en --out new"
+    " training.max_steps=5",
     "demo": "demo --out new",
 }
 

@@ -13,6 +13,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -103,6 +104,7 @@ def read_model(model: bytes) -> SentencePieceModel:
     )
 
 
+@lru_cache(1)
 def normalization_rules(charsmap: bytes) -> dict[str, str]:
     """The strings that `precompiled_charsmap` of a loaded model replaces, the longest first where several begin, and
     their texts. Raises UserError."""
