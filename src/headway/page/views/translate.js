@@ -54,11 +54,12 @@ function warning(glass) {
   return line;
 }
 
-function sentenceForm({ record, say, ask, kept, examples }) {
+function sentenceForm(glass) {
+  const { record, say, ask, kept, examples } = glass;
   const typed = kept("sentence", { text: null }, true);
   const text = make("textarea", { id: "glass-sentence", rows: 1, dir: "auto", input: () => (typed.text = text.value) });
   text.value = typed.text ?? sourceAsItWas(record);
-  const status = make("p", { class: "quiet status", role: "status" });
+  const status = glass.status("sentence");
   const example = (sentence) => {
     const take = () => {
       text.value = typed.text = sentence;
