@@ -31,7 +31,8 @@ WAITING = """async (record) => {
   const { mount } = await import("/glass/glass.js");
   window.held = [];
   const inspect = (text, options) => new Promise((answer, fail) => window.held.push({ options, answer, fail }));
-  window.turnTo = (language) => mount(document.getElementById("place"), { record, inspect, language, address: {}, analyses: ["faithfulness"] });
+  const options = { record, inspect, analyses: ["faithfulness"], address: {} };
+  window.turnTo = (language) => mount(document.getElementById("place"), { ...options, language });
   await window.turnTo("en");
 }"""
 ASKING = {
