@@ -72,16 +72,13 @@ function draw({ glass, matrix, options, canvas, figure, image, at, place }) {
   context.strokeStyle = style.getPropertyValue("--glass-line");
   context.strokeRect(left + 0.5, top + 0.5, width * columns - 0.5, height * rows - 0.5);
   const chosen = options.side ? glass.chosen[options.side] : null;
-  drawAllNames(context, style, options, place, { rows: [at?.row, chosen], columns: [at?.column] });
+  const { rowNames, columnNames, square } = options;
+  if (rowNames) drawRowNames(context, style, rowNames, place, [at?.row, chosen]);
+  if (square && columnNames) drawColumnNames(context, style, columnNames, place, [at?.column]);
   context.strokeStyle = style.getPropertyValue("--glass-accent");
   context.lineWidth = 2;
   if (chosen !== null && chosen < rows) context.strokeRect(left + 1, top + chosen * height, width * columns - 2, height);
   if (at) context.strokeRect(left + at.column * width, top + at.row * height, Math.max(width, 3), height);
-}
-
-function drawAllNames(context, style, { rowNames, columnNames, square }, { left, top, width, height }, out) {
-  if (rowNames) drawRowNames(context, style, rowNames, { left, top, height }, out.rows);
-  if (square && columnNames) drawColumnNames(context, style, columnNames, { left, top, width }, out.columns);
 }
 
 /** Makes a cell stand out and reads it; null: none. */
@@ -128,10 +125,8 @@ function listen(picture) {
 }
 
 function colourLegend(scale, low, limit) {
-  const strip = colourStrip(scale);
-  strip.className = "strip";
   const end = (value) => make("span", { class: "quiet" }, readable(value));
-  return [end(low), strip, end(limit)];
+  return [end(low), colourStrip(scale), end(limit)];
 }
 
 /** A small picture without names, a pixel for each number. label: what it is, where nothing beside it says so. */

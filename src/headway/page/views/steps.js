@@ -8,7 +8,7 @@ import { playerOf } from "./player.js";
 import { isEdited } from "./stages.js";
 import { stepPicture } from "./step_picture.js";
 import { brief, pieceTexts, visible } from "./tokens.js";
-import { beamList, beamTree, treeLegend } from "./tree.js";
+import { beamList, beamTree, treeLegend, winner } from "./tree.js";
 
 const PAUSE = 1200;
 const SPEEDS = [0.5, 1, 2, 4];
@@ -89,7 +89,7 @@ function stepBars({ record, say }, step) {
   const { id } = record.target.tokens[step];
   const token = brief(pieceTexts(record.target.tokens)[step], 24);
   const shown = top.filter((one, at) => at < FIVE || one.id === id);
-  const how = record.target.given ? "stands" : rank === 0 ? "tookFirst" : record.beam?.finished?.some((one) => `${[one.step, one.number]}` === `${record.beam.result}`) ? "tookOther" : "tookUnlikely";
+  const how = record.target.given ? "stands" : rank === 0 ? "tookFirst" : record.beam && winner(record.beam) ? "tookOther" : "tookUnlikely";
   return [
     probabilityBars(shown, id, say),
     make("p", { class: "quiet" }, say(how, { token, share: percent(probability(logarithm)), rank: rank + 1 })),
@@ -113,18 +113,18 @@ function showTree(glass, place, step) {
     make("div", { class: "scroll" }, beamTree(glass, first, last, point)),
     beamList(glass, first, last),
     make("h4", {}, say("finishedTitle")),
-    finished.length ? finishedList(say, finished, beam.result) : make("p", { class: "quiet" }, say("noneFinished")),
+    finished.length ? finishedList(say, finished, winner(beam)) : make("p", { class: "quiet" }, say("noneFinished")),
   );
 }
 
-/** finished: the ended hypotheses, best first; result: the one that became the translation, or null. */
-function finishedList(say, finished, result) {
-  const items = finished.map(({ step, number, text, score, ranking }) =>
+/** finished: the ended hypotheses, best first; won: the one of them that became the translation, if one did. */
+function finishedList(say, finished, won) {
+  const items = finished.map((one) =>
     make(
       "li",
-      { class: result !== null && result[0] === step && result[1] === number ? "won" : null },
-      make("bdi", {}, visible(text)),
-      make("span", { class: "number" }, say("ranking", { score: decimal(score), ranking: decimal(ranking) })),
+      { class: one === won ? "won" : null },
+      make("bdi", {}, visible(one.text)),
+      make("span", { class: "number" }, say("ranking", { score: decimal(one.score), ranking: decimal(one.ranking) })),
     ),
   );
   return make("ol", { class: "alternatives" }, items);
