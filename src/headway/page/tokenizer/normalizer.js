@@ -1,9 +1,7 @@
 // Normalises a text as sentencepiece's normalizer.cc does: rules of the model, one space for several, `▁` for spaces.
 
 import { Beginnings, characterEnd } from "./beginnings.js";
-import { lengthOf } from "./characters.js";
-
-const SPACE_MARK = "▁";
+import { SPACE_MARK, lengthOf } from "./characters.js";
 
 export class Normalizer {
   constructor(description) {
