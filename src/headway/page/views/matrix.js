@@ -1,7 +1,7 @@
 // A matrix as a picture: a rectangle for each number, read by hovering or with the arrow keys.
 
 import { colourStrip, largest, painted } from "./colours.js";
-import { make, sizeCanvas, whenSized } from "./elements.js";
+import { ARROWS, make, sizeCanvas, whenSized } from "./elements.js";
 import { hatch } from "./hatching.js";
 import { drawColumnNames, drawRowNames, labelSpace, LEAST_LABEL } from "./names.js";
 import { readable, readableIn } from "./numbers.js";
@@ -115,7 +115,7 @@ function listen(picture) {
   canvas.addEventListener("chosen", () => canvas.isConnected && picture.place && draw(picture));
   canvas.addEventListener("keydown", (event) => {
     if (event.key === "Enter") choose(picture.at?.row);
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const step = ARROWS[event.key];
     if (!step) return;
     event.preventDefault();
     const to = (from, by, count) => Math.max(0, Math.min(count - 1, from + by * (event.shiftKey ? 8 : 1)));

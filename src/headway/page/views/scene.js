@@ -1,7 +1,7 @@
 // Attention as one scene: Q, K^T, the scores, the weights, V and the output of one head, side by side.
 
 import { colourStrip, largest } from "./colours.js";
-import { make, whenSized } from "./elements.js";
+import { ARROWS, make, whenSized } from "./elements.js";
 import { readable } from "./numbers.js";
 import { cellAt, sceneLayout } from "./scene_layout.js";
 import { paintScene, sceneImages } from "./scene_paint.js";
@@ -116,7 +116,7 @@ function listen(scene) {
   const choose = (at) => at && scene.attention.side && !["keys", "values"].includes(at.part) && glass.choose(scene.attention.side, at.row);
   canvas.addEventListener("keydown", (event) => {
     if (event.key === "Enter") choose(scene.at);
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const step = ARROWS[event.key];
     if (!step) return;
     event.preventDefault();
     const { part, row, column } = scene.at ?? { part: "scores", row: -step[0], column: -step[1] };

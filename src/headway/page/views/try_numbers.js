@@ -2,7 +2,7 @@
 
 import { attend, misfit, multiply, readMatrix } from "./arithmetic.js";
 import { attentionOfHead, sublayerOf } from "./attention_of_head.js";
-import { choice, formula, make, select } from "./elements.js";
+import { ARROWS, choice, formula, make, select } from "./elements.js";
 import { HIDDEN, rowOf, signed } from "./numbers.js";
 import { attentionScene } from "./scene.js";
 
@@ -226,7 +226,7 @@ function numberTable(matrix, title, explain, { digits = 4, caption = false } = {
       class: "numbers",
       "aria-label": title.replace(/[{}^_"]/gu, ""),
       keydown: (event) => {
-        const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+        const by = ARROWS[event.key];
         if (!by || !at) return;
         event.preventDefault();
         cells[at[0] + by[0]]?.[at[1] + by[1]]?.focus();
