@@ -86,7 +86,7 @@ Object.assign(globalThis, {
 
 export function glassOf(record, language) {
   const kept = new Map();
-  const glass = { record, say: speaker(language), get: openNumbers(record), inspect: null, computes: [], measured: [], languageName: (code) => code, choose() {} };
+  const glass = { record, say: speaker(language), get: openNumbers(record), inspect: null, computes: [], measured: [], languageName: (code) => code, choose() {}, status: () => new Element("p") };
   glass.kept = (name, first) => (kept.has(name) ? kept : kept.set(name, first)).get(name);
   glass.chosen = { source: null, target: null };
   return glass;

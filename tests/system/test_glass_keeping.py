@@ -27,6 +27,24 @@ BUSY = """async (record) => {
   await mount(document.getElementById("place"), { record, inspect, analyses: ANALYSES });
 }""".replace("ANALYSES", json.dumps(NAMES))
 
+WAITING = """async (record) => {
+  const { mount } = await import("/glass/glass.js");
+  window.held = [];
+  const inspect = (text, options) => new Promise((answer, fail) => window.held.push({ options, answer, fail }));
+  const options = { record, inspect, analyses: ["faithfulness"], address: {} };
+  window.turnTo = (language) => mount(document.getElementById("place"), { ...options, language });
+  await window.turnTo("en");
+}"""
+ASKING = {
+    "switch": ("whatIf", ".card:has(.switches)", "[value=scaling_off]"),
+    "head": ("whatIf", ".card:has(.effects)", ".effect >> nth=1"),
+    "orders": ("whatIf", ".card:has(.pair-inputs)", ".pair-inputs button"),
+    "comparison": ("heads", ".beside", "button"),
+    "analysis": ("needs", "#glass-curves", "button"),
+    "sentence": ("translate", ".sentence", "#glass-translate"),
+}
+"""What can be asked for: its view, the part of it that says how it goes, and what to click there."""
+
 
 @pytest.fixture
 def window(browser):
@@ -113,3 +131,45 @@ def test_what_was_refused_is_asked_again_when_another_view_is_opened(window, ran
         wait_for(part, before[part] + 1)
     window.view("heads")
     wait_until(window.page, f"(count) => ({asked})('.weights\"') > count", before['.weights"'])
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_what_waits_or_fails_says_so_also_where_the_box_is_drawn_again(window, random, name):
+    view, part, click = ASKING[name]
+    page = window.page
+    open_live(window, random, TEXT)
+    page.evaluate(WAITING, random.inspect(TEXT).to_dict("layers"))
+    window.view(view)
+    if name == "comparison":
+        page.fill("#glass-beside", "a dog")
+    before = page.evaluate("window.held.length")
+    page.click(f"{part} {click}")
+    page.click(".tool-theme")
+    status = f"{part} > .status >> nth=-1"
+    window.contains(status, "The model is working")
+    if name != "sentence":  # which is given up where the box is mounted again
+        page.evaluate("window.turnTo('ko')")
+        window.contains(status, "모델이 계산하고 있습니다")
+    page.evaluate("(at) => window.held[at].fail(new Error('no reply'))", before)
+    window.contains(status, "no reply")
+    page.click(".tool-theme")
+    page.evaluate("window.turnTo('en')")
+    if name in ("orders", "head", "analysis"):  # what isn't asked again
+        window.contains(status, "That didn't work: no reply")
+
+
+def test_switches_are_not_asked_for_again_in_another_language(window, random):
+    open_live(window, random, TEXT)
+    record = random.inspect(TEXT, cases=[read_edits([{"kind": "scaling_off"}])]).to_dict("layers")
+    [case] = record["cases"]
+    page = window.page
+    page.evaluate(WAITING, record | {"cases": []})
+    window.view("whatIf")
+    page.click("[value=scaling_off]")
+    tried = "window.held.filter(({ options }) => options.cases)"
+    page.evaluate(f"(one) => {tried}[0].answer({{ cases: [one] }})", case)
+    window.count(".card:has(.switches) h4", 1)
+    assert "off=scaling_off" in page.url
+    page.evaluate("window.turnTo('ko')")
+    assert page.locator(".card:has(.switches) h4").count() == 1
+    assert page.evaluate(f"{tried}.length") == 1

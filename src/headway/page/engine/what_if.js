@@ -1,6 +1,7 @@
 // Edits of a model or its source, as in insight/what_if.py. An edit changes a copy of the model, or the text.
 
 import { WORDS } from "../tokenizer/characters.js";
+import { matrix } from "./matrices.js";
 
 /** A text that can't be translated or inspected, or an edit that can't be made: what to tell the reader. */
 export class Refused extends Error {}
@@ -10,11 +11,6 @@ export function editedText(text, edits) {
   return edits.filter(({ kind }) => kind === "swap_words").reduce(swapped, text);
 }
 
-/** Whether any of them changes more than the text. */
-function changesModel(edits) {
-  return edits.some(({ kind }) => kind !== "swap_words");
-}
-
 /** Whether the earlier tokens of a translation are to be read anew at each step, because they see the later. */
 export function seesAhead(edits) {
   return edits.some(({ kind }) => kind === "look_ahead_off");
@@ -22,28 +18,16 @@ export function seesAhead(edits) {
 
 /** A copy after the edits; it shares the weights with the model. Raises Refused. */
 export function editedModel(model, edits) {
-  if (!changesModel(edits)) return model;
+  if (edits.every(({ kind }) => kind === "swap_words")) return model;
   const edited = copyOf(model);
   for (const edit of edits) {
     if (edit.kind === "head_off") attentionOf(edited, edit).headsOff.push(edit.head);
-    else if (edit.kind === "positions_off") edited.sourcePositions = edited.targetPositions = new NoPositions(model.config.d_model);
+    else if (edit.kind === "positions_off") edited.sourcePositions = edited.targetPositions = { forward: (length) => matrix(length, model.config.d_model) }; // zeros
     else if (edit.kind === "scaling_off") attentionsOf(edited).forEach(undoScaling);
     else if (edit.kind === "look_ahead_off") edited.seesAhead = true;
     else if (edit.kind !== "swap_words") throw new Refused(`edits: ${edit.kind} is unknown`);
   }
   return edited;
-}
-
-/** Zeros in the place of positions. */
-class NoPositions {
-  constructor(dModel) {
-    this.dModel = dModel;
-  }
-
-  /** -> (length, d_model) */
-  forward(length) {
-    return { rows: length, columns: this.dModel, values: new Float32Array(length * this.dModel) };
-  }
 }
 
 function undoScaling(attention) {
@@ -72,7 +56,7 @@ export function alike(one) {
 }
 
 function attentionsOf({ encoder, decoder }) {
-  return [...encoder.layers, ...decoder.layers].flatMap((layer) => [layer.selfAttention, layer.crossAttention ?? []].flat());
+  return [...encoder.layers, ...decoder.layers].flatMap(({ selfAttention, crossAttention }) => [selfAttention, crossAttention ?? []].flat());
 }
 
 function attentionOf({ encoder, decoder }, { attention: kind, layer, head }) {

@@ -18,10 +18,7 @@ $("direction").addEventListener("change", show);
 show();
 
 function show() {
-  document.documentElement.lang = language;
-  fillWords(document, language);
-  const [code, name] = otherLanguage(language);
-  Object.assign($("page-language"), { textContent: name, lang: code });
+  fillWords(language);
   const chosen = Math.max(0, $("direction").selectedIndex);
   const named = ({ source, target }) => [source, target].map((one) => languageName(language, one)).join(" → ");
   $("direction").replaceChildren(...models.map((model, at) => new Option(named(model), at, false, at === chosen)));

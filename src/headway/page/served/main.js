@@ -253,11 +253,7 @@ function length(text) {
 }
 
 function showWords() {
-  document.documentElement.lang = state.language;
-  fillWords(document, state.language);
-  const [code, name] = otherLanguage(state.language);
-  $("page-language").textContent = name;
-  $("page-language").lang = code;
+  fillWords(state.language);
   $("file-kinds").textContent = say(state.language, "fileHint", { kinds: state.kinds.join(" ") });
   showCount();
 }

@@ -3,7 +3,7 @@
 const [TRIES, PATIENCE] = [4, 60]; // seconds
 let inspected = Promise.resolve(); // settles once the requests to inspect so far are answered
 
-export class Refusal extends Error {
+class Refusal extends Error {
   /** status: as HTTP has it, 0 where the server can't be reached. */
   constructor(status, message) {
     super(message);

@@ -158,11 +158,14 @@ export function languageName(language, code, fallback = code) {
   }
 }
 
-/** Puts the phrases into every element that names one. */
-export function fillWords(root, language) {
-  for (const element of root.querySelectorAll("[data-word]")) element.textContent = say(language, element.dataset.word);
-  for (const element of root.querySelectorAll("[data-hint]")) element.placeholder = say(language, element.dataset.hint);
-  for (const element of root.querySelectorAll("[data-label]")) {
+/** Puts the phrases into every element of the page that names one, and the other language on its button. */
+export function fillWords(language) {
+  document.documentElement.lang = language;
+  const [code, name] = otherLanguage(language);
+  Object.assign(document.getElementById("page-language"), { textContent: name, lang: code });
+  for (const element of document.querySelectorAll("[data-word]")) element.textContent = say(language, element.dataset.word);
+  for (const element of document.querySelectorAll("[data-hint]")) element.placeholder = say(language, element.dataset.hint);
+  for (const element of document.querySelectorAll("[data-label]")) {
     element.setAttribute("aria-label", say(language, element.dataset.label));
     element.title = say(language, element.dataset.label);
   }

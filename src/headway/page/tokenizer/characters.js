@@ -6,6 +6,9 @@ const CODES = "\\t-\\r\\x1c- \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u20
 export const SPACE = `[${CODES}]`;
 export const NO_SPACE = `[^${CODES}]`;
 
+/** Stands for a space in a piece. */
+export const SPACE_MARK = "▁";
+
 /** Words, by Python's white space. */
 export const WORDS = new RegExp(`${NO_SPACE}+`, "gu");
 

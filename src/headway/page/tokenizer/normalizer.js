@@ -1,8 +1,7 @@
 // Normalises a text as sentencepiece's normalizer.cc does: rules of the model, one space for several, `▁` for spaces.
 
 import { Beginnings, characterEnd } from "./beginnings.js";
-
-const SPACE_MARK = "▁";
+import { SPACE_MARK, lengthOf } from "./characters.js";
 
 export class Normalizer {
   constructor(description) {
@@ -19,7 +18,7 @@ export class Normalizer {
     let place = 0; // in code points
     let [replacement, end] = this.#prefix(text, 0);
     const next = () => {
-      place += lengthOf(text, start, end);
+      place += lengthOf(text.slice(start, end));
       start = end;
       [replacement, end] = this.#prefix(text, start);
     };
@@ -58,11 +57,4 @@ export class Normalizer {
     const end = characterEnd(text, start);
     return [text.slice(start, end), end];
   }
-}
-
-/** The code points of text[start:end]. */
-function lengthOf(text, start, end) {
-  let length = 0;
-  for (let at = start; at < end; at = characterEnd(text, at)) length += 1;
-  return length;
 }

@@ -1,8 +1,7 @@
 // Finds the places of a text's pieces, in Unicode code points, as headway/text/subwords.py does.
 
-import { isSpace, visible, visibleSpans } from "./characters.js";
+import { SPACE_MARK, isSpace, visible, visibleSpans } from "./characters.js";
 
-const SPACE_MARK = "▁";
 /** The mark of the highest combining class: every other mark goes before it in a normal form. */
 const LAST_MARK = "\u0345";
 

@@ -5,9 +5,8 @@ import { Bpe } from "./bpe.js";
 import { Normalizer } from "./normalizer.js";
 import { originalPlaces, placedPieces } from "./places.js";
 import { Unigram } from "./unigram.js";
-import { NO_SPACE, UNSEEN, isBlank, lengthOf, visible } from "./characters.js";
+import { NO_SPACE, SPACE_MARK, UNSEEN, isBlank, lengthOf, visible } from "./characters.js";
 
-const SPACE_MARK = "▁";
 /** sentencepiece takes U+2581 for a space. In a text it is a character, so a code point that never is one stands for it. */
 const SPACE_MARK_IN_TEXT = "\ufdd0";
 const LEADING_TAG = new RegExp(`^${UNSEEN}(>>${NO_SPACE}+?<<)${UNSEEN}`, "u");

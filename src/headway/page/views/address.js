@@ -22,8 +22,8 @@ export function addressOf(glass, view, language, further = {}) {
   if (view === "machine") {
     const { block, layers } = openIn(glass);
     if (block) Object.assign(parts, { block, layer: layers[block.split(" ")[0]] + 1 });
+    if (chosen.source !== null) parts.token = chosen.source + 1;
   }
-  if (view === "machine" && chosen.source !== null) parts.token = chosen.source + 1;
   if (["machine", "steps", "needs"].includes(view) && chosen.target !== null && chosen.target < record.steps.length) parts.step = chosen.target + 1;
   const off = view === "whatIf" ? chosenSwitches(glass).off : null;
   if (off) parts.off = off.join(",");

@@ -4,7 +4,7 @@ import { attentionStages } from "./attention_blocks.js";
 import { probabilityBars } from "./bars.js";
 import { largest } from "./colours.js";
 import { make, select } from "./elements.js";
-import { decimal, matrixOf, meanAndSpread, percent, probability, range, rowProducts, shareOfZeros, sinusoids, whole } from "./numbers.js";
+import { decimal, matrixOf, meanAndSpread, percent, probability, range, rowOf, rowProducts, shareOfZeros, sinusoids, whole } from "./numbers.js";
 import { arrayPicture, isEdited, note, picture, rowsOf, stage, times } from "./stages.js";
 import { brief, pieceTexts, readTexts, visible } from "./tokens.js";
 
@@ -189,8 +189,7 @@ function ofChosen(glass, { rowNames, side }, text, names, figures) {
   const line = make("p", { class: "quiet", "data-rows": side, chosen: () => show() });
   const show = () => {
     const row = glass.chosen[side] ?? 0;
-    const own = matrices.map(({ columns, values }) => values.subarray(row * columns, (row + 1) * columns));
-    line.textContent = glass.say(text, { token: rowNames[row], ...figures(...own) });
+    line.textContent = glass.say(text, { token: rowNames[row], ...figures(...matrices.map((one) => rowOf(one, row))) });
   };
   show();
   return line;

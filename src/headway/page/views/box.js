@@ -49,6 +49,7 @@ export function mountBox(
   const state = mounted.get(element);
   if (state.record && nameOf(state.record) !== nameOf(record)) state.kept.delete("sentence");
   if (state.record !== record) state.asked.clear();
+  state.kept.delete("status sentence"); // one that was asked for before is overtaken
   Object.assign(state, {
     record,
     inspect,
@@ -58,7 +59,7 @@ export function mountBox(
     turn,
     language: languages.includes(language) ? language : "en",
     address: location.protocol !== "about:" && address,
-    questions: state.questions + 1, // a sentence that was asked for before is overtaken
+    questions: state.questions + 1,
   });
   readView(state);
   draw(state);
@@ -73,6 +74,7 @@ function emptyBox() {
     record: null,
     kept: new Map(),
     questions: 0,
+    told: new WeakMap(), // by status element, what it says: {turn: of what began there last, words: of `say`}
     theme: null,
     presenting: false,
     exact: false,
@@ -177,7 +179,6 @@ function focusIn(place, same) {
 function glassOf(state) {
   const { record, language } = state;
   const say = speaker(language);
-  const turns = new WeakMap();
   const stored = openNumbers(record);
   const glass = {
     record,
@@ -197,27 +198,35 @@ function glassOf(state) {
       return state.kept.get(name).value;
     },
 
-    /** Begins something that says how it goes in the element `status`. -> whether something newer has begun there */
-    begin(status) {
+    /** The line that says how something of this name goes. It stays, as `kept` does, and speaks the language of the box. */
+    status(name) {
+      const line = glass.kept(`status ${name}`, make("p", { class: "quiet status", role: "status" }));
+      tell(state, line, state.told.get(line)?.words);
+      return line;
+    },
+
+    /** Begins something that says how it goes in the element `status`, by the words of `say`; none: it says nothing yet.
+     * -> whether something newer has begun there */
+    begin(status, ...words) {
       const turn = {};
-      turns.set(status, turn);
-      return () => turns.get(status) !== turn;
+      state.told.set(status, { turn });
+      tell(state, status, words);
+      return () => state.told.get(status).turn !== turn;
     },
 
     /** The live model's answer; null if it failed, after calling failed(problem), or if a newer request has been made
      * meanwhile. Where the box has been drawn again meanwhile, it is drawn once more, to show what the answer has changed. */
     async request(text, options, status, failed = () => {}) {
-      const overtaken = glass.begin(status);
-      status.textContent = say("waiting");
+      const overtaken = glass.begin(status, "waiting");
       try {
         const answer = await state.inspect(text, options);
         if (overtaken()) return null;
-        status.textContent = "";
+        tell(state, status);
         if (state.glass !== glass && state.record === record) setTimeout(() => draw(state)); // the caller comes first
         return answer;
       } catch (problem) {
         if (overtaken()) return null;
-        status.textContent = say("failed", { problem: visible(problem.message) });
+        tell(state, status, ["failed", { problem: visible(problem.message) }]);
         failed(problem);
         return null;
       }
@@ -245,6 +254,12 @@ function glassOf(state) {
   };
   glass.chosen = glass.kept("chosen", { source: null, target: null });
   return glass;
+}
+
+/** Says something in an element, by the words of `say`, and notes it there; none: nothing. */
+function tell(state, status, words = []) {
+  state.told.set(status, { ...state.told.get(status), words });
+  status.textContent = words.length ? speaker(state.language)(...words) : "";
 }
 
 /** The tabs, and the view that is open. */

@@ -24,7 +24,12 @@ export function useTheme(name) {
 }
 
 function shade() {
-  return theme ?? (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  return isDark(theme) ? "dark" : "light";
+}
+
+/** theme: as of `useTheme`. */
+export function isDark(theme) {
+  return theme ? theme === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
 /** The colour of a head, the same in all views. */
@@ -71,11 +76,11 @@ export function painted({ rows, columns, values }, scale, limit, low = 0) {
   return canvas;
 }
 
-/** All colours of a scale in a row. */
+/** All colours of a scale in a row, for a legend. */
 export function colourStrip(scale) {
   const steps = 64;
   const values = Float32Array.from({ length: steps }, (_, at) => at / (steps - 1)).map((value) => (scale === "sign" ? 2 * value - 1 : value));
-  return painted({ rows: 1, columns: steps, values }, scale, 1);
+  return Object.assign(painted({ rows: 1, columns: steps, values }, scale, 1), { className: "strip" });
 }
 
 /** The largest size of a number in a matrix; what a mask hides is left out. */

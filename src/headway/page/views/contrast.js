@@ -2,7 +2,7 @@
 
 import { barRow } from "./bars.js";
 import { askingForm, make } from "./elements.js";
-import { decimal, matrixOf } from "./numbers.js";
+import { decimal, matrixOf, rowOf } from "./numbers.js";
 import { chip, phrase } from "./phrases.js";
 import { loosePiece, pieceTexts } from "./tokens.js";
 
@@ -10,8 +10,7 @@ export function contrastPart(glass, analyses) {
   const { record, say } = glass;
   const { fields, array } = analyses.found("contrast");
   const step = glass.chosen.target ?? 0;
-  const { columns, values } = matrixOf(array("erasure"));
-  const own = values.subarray(step * columns, (step + 1) * columns);
+  const own = rowOf(matrixOf(array("erasure")), step);
   const limit = Math.max(...own.map(Math.abs), 0.5);
   const rows = pieceTexts(record.source.tokens).map((name, place) => barRow(name, decimal(own[place]), Math.abs(own[place]) / limit, { look: own[place] < 0 ? "against" : null }));
   const token = chip(pieceTexts(record.target.tokens)[step]);

@@ -56,6 +56,9 @@ export function sign(name) {
   return makeSvg("svg", { class: "sign", viewBox: "0 0 16 16", "aria-hidden": "true" }, makeSvg("path", { d: SIGNS[name] }));
 }
 
+/** By the key: how many rows and columns on it leads. */
+export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
 let groups = 0;
 
 /** One of several, as a row of buttons. options: [value, label]; change(value) is told. */

@@ -14,7 +14,7 @@ export function headImportance(glass) {
   const analyses = analysesOf(glass);
   const kept = glass.kept("importance", { found: analyses.found("head_importance"), open: false }, true); // it isn't of the sentence
   const place = make("div", {});
-  const status = make("p", { class: "quiet status", role: "status" });
+  const status = glass.status("importance");
   const ask = async () => {
     const worked = await analyses.ask(["head_importance"], status, { edits: [] }); // of the model as it is, whatever is switched off
     glass.unanswered ||= !worked;

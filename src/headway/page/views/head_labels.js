@@ -29,11 +29,6 @@ export function labelOf(kind, measures) {
   return { name: measures.entropy >= SPREAD_FROM ? "spread" : "other", share };
 }
 
-/** Whether a head is called by a measure. */
-export function isCalled(kind, measures, name) {
-  return labelOf(kind, measures).name === name;
-}
-
 /** [{layer, head, measures}], layer by layer; none of a kind that the model hasn't. */
 export function measuredHeads({ attention }, kind) {
   return (attention[kind]?.measures ?? []).flatMap((heads, layer) => heads.map((measures, head) => ({ layer, head, measures })));

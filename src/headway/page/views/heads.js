@@ -8,7 +8,7 @@ import { amount, measuredHeads, measureName, sentenceAbout, SHARES, shortLabel }
 import { headImportance } from "./head_importance.js";
 import { tokenLights } from "./lighting.js";
 import { matrixPicture, thumbnail } from "./matrix.js";
-import { decimal, matrixOf, percent, whole } from "./numbers.js";
+import { decimal, matrixOf, whole } from "./numbers.js";
 import { entropy } from "./sampling.js";
 import { sideBySide } from "./side_by_side.js";
 import { isEdited } from "./stages.js";

@@ -3,7 +3,7 @@
 import { lookedAt, wordConfidence } from "./confidence.js";
 import { make, makeSvg } from "./elements.js";
 import { percent, probability } from "./numbers.js";
-import { chip, listed, phrase } from "./phrases.js";
+import { chip, phrase, withShares } from "./phrases.js";
 import { playerOf } from "./player.js";
 import { brief, languageOf, loosePiece } from "./tokens.js";
 import { drawLines, lettersOf } from "./word_lines.js";
@@ -161,8 +161,4 @@ function ofSource({ say }, { source, target, share }, number) {
   const shares = target.map((one, at) => [one.text, share(at, number)]).toSorted((one, other) => other[1] - one[1]);
   const about = number === source.length - 1 ? make("p", { class: "quiet others" }, say("whyItRests")) : null;
   return [make("p", { class: "saying" }, phrase(say, "lookedAtBy", { word, words: withShares(shares.slice(0, NAMED)) })), about].filter((line) => line);
-}
-
-function withShares(shares) {
-  return listed(shares.map(([text, share]) => make("span", { class: "named" }, chip(text), ` ${percent(share)}`)));
 }

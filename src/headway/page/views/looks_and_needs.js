@@ -4,7 +4,7 @@ import { meanAttention } from "./attention_of_head.js";
 import { largest } from "./colours.js";
 import { make } from "./elements.js";
 import { matrixPicture } from "./matrix.js";
-import { matrixOf, percent } from "./numbers.js";
+import { matrixOf, percent, rowOf } from "./numbers.js";
 import { chip, listed, phrase } from "./phrases.js";
 import { pieceTexts } from "./tokens.js";
 
@@ -44,8 +44,8 @@ function columnsOf(glass, analyses) {
   ].filter((column) => column);
 }
 
-function most({ matrix: { columns, values } }, row) {
-  const own = [...values.subarray(row * columns, (row + 1) * columns)];
+function most({ matrix }, row) {
+  const own = rowOf(matrix, row);
   return own.indexOf(Math.max(...own));
 }
 
@@ -59,8 +59,7 @@ function neededBy(columns, step, need, look) {
 
 /** The share of its probability that a step loses without each token of the source. */
 function lossesOf(columns, step) {
-  const { columns: width, values } = columns.at(-1).matrix;
-  return [...values.subarray(step * width, (step + 1) * width)].map((loss) => Math.max(0, loss));
+  return [...rowOf(columns.at(-1).matrix, step)].map((loss) => Math.max(0, loss));
 }
 
 /** In a sentence what the token of a step looks at and what it needs. */

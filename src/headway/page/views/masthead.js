@@ -1,5 +1,6 @@
 // The head of the box: the sentence, and what is there beside the views: the tour, presenter mode, theme, language.
 
+import { isDark } from "./colours.js";
 import { closeOnEscape, make } from "./elements.js";
 import { canBeExact } from "./exact.js";
 import { pictureButton } from "./save_picture.js";
@@ -49,7 +50,7 @@ function tools(state, glass, { draw, tourTo }) {
     state.exact = !state.exact;
     draw();
   };
-  const dark = state.theme === "dark" || (!state.theme && window.matchMedia("(prefers-color-scheme: dark)").matches);
+  const dark = isDark(state.theme);
   const theme = () => {
     state.theme = dark ? "light" : "dark";
     draw();

@@ -1,7 +1,7 @@
 // A matrix as a picture: a rectangle for each number, read by hovering or with the arrow keys.
 
 import { colourStrip, largest, painted } from "./colours.js";
-import { make, sizeCanvas, whenSized } from "./elements.js";
+import { ARROWS, make, sizeCanvas, whenSized } from "./elements.js";
 import { hatch } from "./hatching.js";
 import { drawColumnNames, drawRowNames, labelSpace, LEAST_LABEL } from "./names.js";
 import { readable, readableIn } from "./numbers.js";
@@ -72,16 +72,13 @@ function draw({ glass, matrix, options, canvas, figure, image, at, place }) {
   context.strokeStyle = style.getPropertyValue("--glass-line");
   context.strokeRect(left + 0.5, top + 0.5, width * columns - 0.5, height * rows - 0.5);
   const chosen = options.side ? glass.chosen[options.side] : null;
-  drawAllNames(context, style, options, place, { rows: [at?.row, chosen], columns: [at?.column] });
+  const { rowNames, columnNames, square } = options;
+  if (rowNames) drawRowNames(context, style, rowNames, place, [at?.row, chosen]);
+  if (square && columnNames) drawColumnNames(context, style, columnNames, place, [at?.column]);
   context.strokeStyle = style.getPropertyValue("--glass-accent");
   context.lineWidth = 2;
   if (chosen !== null && chosen < rows) context.strokeRect(left + 1, top + chosen * height, width * columns - 2, height);
   if (at) context.strokeRect(left + at.column * width, top + at.row * height, Math.max(width, 3), height);
-}
-
-function drawAllNames(context, style, { rowNames, columnNames, square }, { left, top, width, height }, out) {
-  if (rowNames) drawRowNames(context, style, rowNames, { left, top, height }, out.rows);
-  if (square && columnNames) drawColumnNames(context, style, columnNames, { left, top, width }, out.columns);
 }
 
 /** Makes a cell stand out and reads it; null: none. */
@@ -118,7 +115,7 @@ function listen(picture) {
   canvas.addEventListener("chosen", () => canvas.isConnected && picture.place && draw(picture));
   canvas.addEventListener("keydown", (event) => {
     if (event.key === "Enter") choose(picture.at?.row);
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const step = ARROWS[event.key];
     if (!step) return;
     event.preventDefault();
     const to = (from, by, count) => Math.max(0, Math.min(count - 1, from + by * (event.shiftKey ? 8 : 1)));
@@ -128,10 +125,8 @@ function listen(picture) {
 }
 
 function colourLegend(scale, low, limit) {
-  const strip = colourStrip(scale);
-  strip.className = "strip";
   const end = (value) => make("span", { class: "quiet" }, readable(value));
-  return [end(low), strip, end(limit)];
+  return [end(low), colourStrip(scale), end(limit)];
 }
 
 /** A small picture without names, a pixel for each number. label: what it is, where nothing beside it says so. */

@@ -55,7 +55,7 @@ export function needsView(glass) {
 function sectionOf(glass, analyses, { name, analysis, draw, follows = false, form = null, title, text }) {
   const { say } = glass;
   const place = make("div", { class: "analysis-place" });
-  const status = make("p", { class: "quiet status", role: "status" });
+  const status = glass.status(`needs ${name}`);
   const ask = async (asked, failed) => {
     const worked = await analyses.ask([asked], status, { failed });
     const leaves = place.contains(document.activeElement);

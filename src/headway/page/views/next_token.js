@@ -2,7 +2,7 @@
 
 import { asShown, sourceAsItWas } from "./asking.js";
 import { make } from "./elements.js";
-import { decimal, openNumbers, percent, whole } from "./numbers.js";
+import { decimal, matrixOf, openNumbers, percent, rowOf, whole } from "./numbers.js";
 import { drawn, entropy, ranked, sampled } from "./sampling.js";
 import { brief, loosePiece } from "./tokens.js";
 
@@ -109,11 +109,10 @@ function stepOf({ record }, number, array) {
   const names = new Map(top.map(({ id, piece }) => [id, brief(loosePiece(piece), 16)]));
   const others = record.model.config.target_vocab_size - top.length;
   if (!array) return { number, top, names, others, tokens: null };
-  const size = array.shape[1];
-  const logits = Float64Array.from(array.values.subarray(number * size, (number + 1) * size));
+  const logits = Float64Array.from(rowOf(matrixOf(array), number));
   const most = logits.reduce((one, other) => Math.max(one, other));
   const sum = most + Math.log(logits.reduce((total, logit) => total + Math.exp(logit - most), 0));
-  for (let id = 0; id < size; id++) logits[id] -= sum;
+  for (let id = 0; id < logits.length; id++) logits[id] -= sum;
   for (const { id, probability } of top) logits[id] = Math.log(probability); // stored with more digits
   return { number, top, names, others, tokens: ranked(logits) };
 }

@@ -26,6 +26,11 @@ export function matrixOf(array, number = 0) {
   return { rows, columns, values: array.values.subarray(number * rows * columns, (number + 1) * rows * columns), step };
 }
 
+/** One row of a matrix, as a part of the same memory. */
+export function rowOf({ columns, values }, number) {
+  return values.subarray(number * columns, (number + 1) * columns);
+}
+
 /** Several (rows, columns) of a head each, side by side: (rows, heads * columns). */
 export function sideBySide(array) {
   const [heads, rows, width] = array.shape;

@@ -11,14 +11,24 @@ export function orderCard(glass) {
   if (!record.order && !glass.inspect) return null;
   const kept = glass.kept(`order ${sourceAsItWas(record)}`, { sentences: null, found: record.order }, true);
   const place = make("div", { class: "result", "aria-live": "polite" });
-  const status = make("p", { class: "quiet status", role: "status" });
+  const status = glass.status("order");
   const form = glass.inspect ? orderForm(glass, kept, status, (found) => show(found)) : null;
   const show = (found) => {
     kept.found = found;
     place.replaceChildren(orderTable(say, found), make("p", { class: "seen" }, orderVerdict(say, found)));
   };
+  const lookFor = async () => {
+    const line = make("p", { class: "quiet status" });
+    place.replaceChildren(line);
+    const pair = await orderPair(glass, line);
+    glass.unanswered ||= pair === undefined;
+    if (pair === null) line.textContent = say("orderNone");
+    if (!pair || kept.found) return; // the reader's own were compared meanwhile
+    show(pair);
+    form.fill(pair.sentences);
+  };
   if (kept.found) show(kept.found);
-  else lookFor(glass, status, show, form.fill);
+  else lookFor();
   return make(
     "section",
     { class: "card" },
@@ -28,15 +38,6 @@ export function orderCard(glass) {
     status,
     place,
   );
-}
-
-async function lookFor(glass, status, show, fill) {
-  const pair = await orderPair(glass, status);
-  glass.unanswered ||= pair === undefined;
-  if (pair) {
-    show(pair);
-    fill(pair.sentences);
-  } else if (pair === null) status.textContent = glass.say("orderNone");
 }
 
 /** The two sentences that were chosen for the model, as a record has them: of this one, else of the live model, which is asked

@@ -39,7 +39,7 @@ class Page {
     this.model = null;
     this.latest = 0;
     this.told = ["pageLoading", {}];
-    this.head = make("header", { class: "masthead" });
+    this.head = make("header", { class: "masthead" }, make("h1", {}, "headway"));
     this.notice = make("p", { class: "notice", role: "status" });
     this.box = make("div", {});
     this.foot = make("footer", {});
@@ -60,7 +60,6 @@ class Page {
   draw(record = this.record) {
     const { language, model } = this;
     document.documentElement.lang = language;
-    this.head.replaceChildren(make("h1", {}, "headway"));
     this.head.hidden = Boolean(record); // the box has a head of its own
     this.tell(...this.told);
     if (model) this.foot.replaceChildren(...this.around(model));

@@ -1,6 +1,7 @@
 // Sentences with words of the model's in them: each in a frame of its own, so that none of it reads as the page's own.
 
 import { make } from "./elements.js";
+import { percent } from "./numbers.js";
 import { brief } from "./tokens.js";
 
 /** A word or token within a sentence. look: a class beside. */
@@ -18,4 +19,9 @@ export function phrase(say, name, values) {
 /** Elements or texts, or lists of them, one after the other with commas between. */
 export function listed(parts) {
   return parts.flatMap((part, at) => (at ? [", ", part] : [part]).flat());
+}
+
+/** Words or tokens, each with its share. shares: [text, share] */
+export function withShares(shares) {
+  return listed(shares.map(([text, share]) => make("span", { class: "named" }, chip(text), ` ${percent(share)}`)));
 }

@@ -1,5 +1,6 @@
 // Saves the picture that is shown as SVG or PNG, in light colours on white, with the sentence above it and a legend below.
 
+import { isDark } from "./colours.js";
 import { closeOnEscape, make, makeSvg } from "./elements.js";
 import { shapesOf } from "./shapes.js";
 import { visible } from "./tokens.js";
@@ -17,12 +18,13 @@ export function pictureButton(state, { say }, draw) {
   const save = (kind) => async () => {
     menu.open = false;
     const { theme } = state;
-    if (theme === "dark" || (!theme && window.matchMedia("(prefers-color-scheme: dark)").matches)) {
+    if (isDark(theme)) {
       state.theme = "light";
       draw();
     }
     const view = state.root.dataset.view;
-    const take = () => framed(shapesOf(pictureOf(state.place.querySelector("[role=tabpanel]"), view)), [titleOf(state.record)], [say(`legend_${view}`)]);
+    const { source, target } = state.record;
+    const take = () => framed(shapesOf(pictureOf(state.place.querySelector("[role=tabpanel]"), view)), `${visible(source.text)} → ${visible(target.text)}`, say(`legend_${view}`));
     let blob;
     try {
       const picture = state.theme === theme ? take() : await settled(take);
@@ -67,13 +69,9 @@ async function settled(take) {
   return picture;
 }
 
-function titleOf({ source, target }) {
-  return `${visible(source.text)} → ${visible(target.text)}`;
-}
-
-/** The shapes with lines of text above and below, on white. */
+/** The shapes with a text above and another below, on white. */
 function framed({ width, height, shapes }, above, below) {
-  const [lines, legend] = [above, below].map((texts, at) => texts.flatMap((text) => broken(text, width, WEIGHTS[at])));
+  const [lines, legend] = [above, below].map((text, at) => broken(text, width, WEIGHTS[at]));
   const top = MARGIN + lines.length * LINE + MARGIN / 2;
   const whole = { width: width + 2 * MARGIN, height: top + height + MARGIN / 2 + legend.length * LINE + MARGIN };
   const write = (texts, from, weight) => texts.map((text, at) => ({ kind: "text", text, x: MARGIN, y: from + (at + 0.7) * LINE, width: null, size: SIZE, font: FONT, weight, fill: INK, alpha: 1, direction: "ltr" }));

@@ -1,7 +1,7 @@
 // Attention as one scene: Q, K^T, the scores, the weights, V and the output of one head, side by side.
 
 import { colourStrip, largest } from "./colours.js";
-import { make, whenSized } from "./elements.js";
+import { ARROWS, make, whenSized } from "./elements.js";
 import { readable } from "./numbers.js";
 import { cellAt, sceneLayout } from "./scene_layout.js";
 import { paintScene, sceneImages } from "./scene_paint.js";
@@ -46,10 +46,7 @@ export function attentionScene(glass, attention, label) {
   });
   const refresh = () => {
     scene.images = null;
-    if (figure.clientWidth) {
-      place(scene);
-      draw(scene);
-    }
+    if (figure.clientWidth) place(scene);
   };
   return {
     element: figure,
@@ -69,10 +66,6 @@ export function attentionScene(glass, attention, label) {
   };
 }
 
-function scoresOf({ attention, stage }) {
-  return attention[STAGES[stage][0]];
-}
-
 function place(scene) {
   const { queries, keys, values, rowNames, columnNames } = scene.attention;
   const sizes = { n: queries.rows, m: keys.rows, d: queries.columns, v: values.columns };
@@ -82,28 +75,24 @@ function place(scene) {
 function draw(scene) {
   const { glass, attention, canvas, figure, layout, stage, at } = scene;
   if (!layout) return;
-  const scores = scoresOf(scene);
+  const [shown, bright] = STAGES[stage];
+  const scores = attention[shown];
   const limits = Object.fromEntries(["queries", "keys", "values", "output"].map((name) => [name, largest(attention[name])]));
   limits.scores = largest(scores);
   scene.images ??= sceneImages(attention, scores, limits);
-  const title = attention.scaling ? TITLES[STAGES[stage][0]] : TITLES.unscaled;
+  const title = TITLES[attention.scaling ? shown : "unscaled"];
   const chosen = attention.side ? glass.chosen[attention.side] : null;
-  paintScene(canvas, getComputedStyle(figure), { images: scene.images, limits, layout, attention, scores, scoresTitle: title, bright: STAGES[stage][1], at, chosen });
+  paintScene(canvas, getComputedStyle(figure), { images: scene.images, limits, layout, attention, scores, scoresTitle: title, bright, at, chosen });
   scene.legend.replaceChildren(...legendOf(title, scores, attention.scale));
 }
 
 /** The ends of the two scales. */
 function legendOf(title, scores, scale) {
   const end = (value) => make("span", {}, readable(value));
-  const strip = (name) => {
-    const canvas = colourStrip(name);
-    canvas.className = "strip";
-    return canvas;
-  };
   const most = largest(scores);
   return [
-    make("span", { class: "ends" }, make("i", {}, title), end(-most), strip("sign"), end(most)),
-    make("span", { class: "ends" }, make("i", {}, "A"), "0", strip(scale), "1"),
+    make("span", { class: "ends" }, make("i", {}, title), end(-most), colourStrip("sign"), end(most)),
+    make("span", { class: "ends" }, make("i", {}, "A"), "0", colourStrip(scale), "1"),
   ];
 }
 
@@ -127,7 +116,7 @@ function listen(scene) {
   const choose = (at) => at && scene.attention.side && !["keys", "values"].includes(at.part) && glass.choose(scene.attention.side, at.row);
   canvas.addEventListener("keydown", (event) => {
     if (event.key === "Enter") choose(scene.at);
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const step = ARROWS[event.key];
     if (!step) return;
     event.preventDefault();
     const { part, row, column } = scene.at ?? { part: "scores", row: -step[0], column: -step[1] };

@@ -39,14 +39,14 @@ function chain(say, attention, row, column) {
 }
 
 const number = ({ columns, values }, row, column) => values[row * columns + column];
-const equals = (text) => make("span", { class: "link" }, "= ", make("b", { class: "value" }, text));
+const equals = (text) => make("span", {}, "= ", make("b", { class: "value" }, text));
 
 /** A number of a matrix, with no more digits than it is stored with. */
 function written(matrix, row, column) {
   const value = number(matrix, row, column);
   return short(value, matrix.step ? digitsOf(matrix.step(row, value)) : undefined);
 }
-const link = (name, value, look = "") => make("span", { class: "link" }, make("i", {}, `${name} `), "= ", make("b", { class: `value ${look}`.trim() }, value));
+const link = (name, value, look = "") => make("span", {}, make("i", {}, `${name} `), "= ", make("b", { class: `value ${look}`.trim() }, value));
 const pairs = (count, pair) => Array.from({ length: count }, (_, at) => pair(at));
 
 /** Products of two texts each, added: the first, and the last where there are many. */

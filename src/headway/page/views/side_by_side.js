@@ -16,7 +16,7 @@ export function comparedWith(glass) {
 export function sideBySide(glass, state, pictureOf) {
   const { record, say } = glass;
   const chosen = comparedWith(glass);
-  const status = make("p", { class: "quiet status", role: "status" });
+  const status = glass.status("beside");
   const heads = make("div", {});
   const compared = make("div", { class: "compared" });
   const show = () => {

@@ -3,8 +3,7 @@
 
 import { meanAttention } from "./attention_of_head.js";
 import { make, makeSvg } from "./elements.js";
-import { percent } from "./numbers.js";
-import { chip, listed, phrase } from "./phrases.js";
+import { chip, phrase, withShares } from "./phrases.js";
 import { brief, pieceTexts, readTexts } from "./tokens.js";
 import { drawArcs, drawLines, lettersOf } from "./word_lines.js";
 
@@ -36,7 +35,7 @@ export function stepPicture(glass, now) {
       one.style.setProperty("--share", (place <= step ? share(self, place) : 0).toFixed(3));
     });
     source.forEach((one, place) => one.style.setProperty("--share", share(cross, place).toFixed(3)));
-    sentence.replaceChildren(...told(glass, written[step], source, cross ? source.map((_, place) => share(cross, place)) : [], self ? target.slice(0, step + 1).map((one, place) => [one, share(self, place)]) : []));
+    sentence.replaceChildren(...told(glass, written[step], source, cross ? source.map((_, place) => share(cross, place)) : [], self ? target.slice(0, step + 1).map((one, place) => [one.textContent, share(self, place)]) : []));
     if (!rows.clientWidth) return;
     const to = target[step + 1];
     drawLines(lines, source.flatMap((from, place) => (share(cross, place) < LEAST ? [] : { from, to, share: share(cross, place), look: place === source.length - 1 ? "rests" : "" })));
@@ -51,9 +50,8 @@ const token = (text) => make("bdi", { class: "token" }, brief(text, 24));
 /** Text about the step's attention on either side. */
 function told({ say }, text, source, cross, self) {
   const most = (shares) => shares.toSorted((one, other) => other[1] - one[1]).slice(0, NAMED);
-  const named = (shares) => listed(shares.map(([one, share]) => make("span", { class: "named" }, chip(one.textContent), ` ${percent(share)}`)));
   const parts = [];
-  if (cross.length) parts.push(...phrase(say, "stepLooked", { token: chip(text, "written"), words: named(most(source.map((one, at) => [one, cross[at]]))) }));
-  if (self.length) parts.push(" ", ...phrase(say, "stepReread", { words: named(most(self)) }));
+  if (cross.length) parts.push(...phrase(say, "stepLooked", { token: chip(text, "written"), words: withShares(most(source.map((one, at) => [one.textContent, cross[at]]))) }));
+  if (self.length) parts.push(" ", ...phrase(say, "stepReread", { words: withShares(most(self)) }));
   return parts;
 }

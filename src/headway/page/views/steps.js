@@ -5,10 +5,10 @@ import { make, select } from "./elements.js";
 import { nextToken } from "./next_token.js";
 import { decimal, percent, probability } from "./numbers.js";
 import { playerOf } from "./player.js";
-import { isEdited } from "./stages.js";
+import { isEdited, note } from "./stages.js";
 import { stepPicture } from "./step_picture.js";
 import { brief, pieceTexts, visible } from "./tokens.js";
-import { beamList, beamTree, treeLegend } from "./tree.js";
+import { beamList, beamTree, treeLegend, winner } from "./tree.js";
 
 const PAUSE = 1200;
 const SPEEDS = [0.5, 1, 2, 4];
@@ -28,7 +28,6 @@ export function stepsView(glass) {
     if (record.beam) showTree(glass, tree, now());
   };
   const section = (title, ...parts) => make("section", {}, make("h3", {}, say(title)), ...parts);
-  const quiet = (text) => make("p", { class: "quiet" }, text);
   const treeText = record.beam && say("treeText", { size: record.beam.beam_size, penalty: record.beam.length_penalty });
   new ResizeObserver(() => record.beam && showTree(glass, tree, now())).observe(tree);
   draw();
@@ -42,9 +41,9 @@ export function stepsView(glass) {
       make("div", { class: "step-bars" }, section("topTitle", bars), make("button", { type: "button", click: () => glass.open("machine") }, say("stepInMachine"))),
       player(glass, now),
     ),
-    quiet(say(isEdited(glass, "look_ahead_off") ? "maskOffText" : "maskText")),
+    note(say(isEdited(glass, "look_ahead_off") ? "maskOffText" : "maskText")),
     sampling.element,
-    section("treeTitle", record.beam ? [quiet(treeText), treeLegend(say), tree] : quiet(say(record.target.given ? "givenNoBeam" : "noBeam"))),
+    section("treeTitle", record.beam ? [note(treeText), treeLegend(say), tree] : note(say(record.target.given ? "givenNoBeam" : "noBeam"))),
   );
 }
 
@@ -89,10 +88,10 @@ function stepBars({ record, say }, step) {
   const { id } = record.target.tokens[step];
   const token = brief(pieceTexts(record.target.tokens)[step], 24);
   const shown = top.filter((one, at) => at < FIVE || one.id === id);
-  const how = record.target.given ? "stands" : rank === 0 ? "tookFirst" : record.beam?.finished?.some((one) => `${[one.step, one.number]}` === `${record.beam.result}`) ? "tookOther" : "tookUnlikely";
+  const how = record.target.given ? "stands" : rank === 0 ? "tookFirst" : record.beam && winner(record.beam) ? "tookOther" : "tookUnlikely";
   return [
     probabilityBars(shown, id, say),
-    make("p", { class: "quiet" }, say(how, { token, share: percent(probability(logarithm)), rank: rank + 1 })),
+    note(say(how, { token, share: percent(probability(logarithm)), rank: rank + 1 })),
   ];
 }
 
@@ -108,23 +107,23 @@ function showTree(glass, place, step) {
   const point = (text, { score }) => hypothesis.replaceChildren(make("bdi", {}, text), make("span", { class: "number" }, ` ${decimal(score)}`));
   const finished = (beam.finished ?? []).filter((one) => one.step <= last);
   place.replaceChildren(
-    ...(last > now ? [make("p", { class: "quiet" }, say("searchWentOn", { step: last + 1 }))] : []),
+    ...(last > now ? [note(say("searchWentOn", { step: last + 1 }))] : []),
     hypothesis,
     make("div", { class: "scroll" }, beamTree(glass, first, last, point)),
     beamList(glass, first, last),
     make("h4", {}, say("finishedTitle")),
-    finished.length ? finishedList(say, finished, beam.result) : make("p", { class: "quiet" }, say("noneFinished")),
+    finished.length ? finishedList(say, finished, winner(beam)) : note(say("noneFinished")),
   );
 }
 
-/** finished: the ended hypotheses, best first; result: the one that became the translation, or null. */
-function finishedList(say, finished, result) {
-  const items = finished.map(({ step, number, text, score, ranking }) =>
+/** finished: the ended hypotheses, best first; won: the one of them that became the translation, if one did. */
+function finishedList(say, finished, won) {
+  const items = finished.map((one) =>
     make(
       "li",
-      { class: result !== null && result[0] === step && result[1] === number ? "won" : null },
-      make("bdi", {}, visible(text)),
-      make("span", { class: "number" }, say("ranking", { score: decimal(score), ranking: decimal(ranking) })),
+      { class: one === won ? "won" : null },
+      make("bdi", {}, visible(one.text)),
+      make("span", { class: "number" }, say("ranking", { score: decimal(one.score), ranking: decimal(one.ranking) })),
     ),
   );
   return make("ol", { class: "alternatives" }, items);

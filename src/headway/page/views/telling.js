@@ -1,8 +1,8 @@
 // Finds the head and row of this model's attention that best show a subject of the tour.
 
 import { nameOfWeights } from "./attention_of_head.js";
-import { isCalled, measuredHeads, NAMED_FROM } from "./head_labels.js";
-import { matrixOf } from "./numbers.js";
+import { labelOf, measuredHeads, NAMED_FROM } from "./head_labels.js";
+import { matrixOf, rowOf } from "./numbers.js";
 
 const KINDS = ["encoder", "cross", "decoder"];
 
@@ -15,7 +15,7 @@ export function tellingQuery(glass) {
 /** The same of cross-attention: of the most aligned head where one is called so, else of all. */
 export function tellingAlignment(glass) {
   const all = measuredHeads(glass.record, "cross");
-  const aligned = all.filter(({ measures }) => isCalled("cross", measures, "aligned"));
+  const aligned = all.filter(({ measures }) => labelOf("cross", measures).name === "aligned");
   return tellingRow(glass, "cross", aligned.length ? [mostOf("aligned", aligned)] : all);
 }
 
@@ -37,9 +37,9 @@ function tellingRow({ record, get }, kind, heads) {
   const keys = record.source.tokens;
   const queries = kind === "encoder" ? keys : record.target.tokens;
   const rows = heads.flatMap(({ layer, head }) => {
-    const { columns, values } = matrixOf(get(nameOfWeights(record, kind, layer)), head);
+    const weights = matrixOf(get(nameOfWeights(record, kind, layer)), head);
     return queries.map((query, row) => {
-      const shares = values.subarray(row * columns, (row + 1) * columns);
+      const shares = rowOf(weights, row);
       const share = Math.max(...shares);
       const key = shares.indexOf(share);
       const other = kind !== "encoder" || key !== row;

@@ -1,7 +1,7 @@
 // Attention as lines: on the left the tokens that ask, on the right those that answer.
 
 import { make, sizeCanvas, whenSized } from "./elements.js";
-import { decimal, percent } from "./numbers.js";
+import { decimal, percent, rowOf } from "./numbers.js";
 import { entropy } from "./sampling.js";
 import { brief } from "./tokens.js";
 
@@ -82,8 +82,8 @@ function drawNames(context, { matrix: { columns, values }, rowNames, columnNames
 }
 
 /** Text about the strongest weights of the chosen row. */
-function said(say, { matrix: { columns, values }, rowNames, columnNames, chosen }) {
-  const weights = [...values.subarray(chosen * columns, (chosen + 1) * columns)].map((weight, column) => [weight, column]);
+function said(say, { matrix, rowNames, columnNames, chosen }) {
+  const weights = [...rowOf(matrix, chosen)].map((weight, column) => [weight, column]);
   const bits = say("bits", { count: decimal(entropy(weights.map(([weight]) => weight))) });
   const largest = weights.toSorted((one, other) => other[0] - one[0]).slice(0, 3).filter(([weight]) => weight > 0);
   return [

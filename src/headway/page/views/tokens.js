@@ -7,14 +7,6 @@ const FLAG = String.raw`\u{1f3f4}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{2,6}\u
 const JOINED_LETTERS = String.raw`(?<=\p{Script=Arabic}\p{M}*)\u200c(?=\p{Script=Arabic})`;
 const KEPT_OR_UNSEEN = new RegExp(`(${FLAG}|${EMOJI}(?:\u200d${EMOJI})*|[0-9#*]\ufe0f\u20e3|${JOINED_LETTERS})|${UNSEEN}`, "gu");
 
-/** A piece to be read: without the sign of a space; what goes on with a word begins with a dot. */
-function pieceText(tokens, place) {
-  const token = tokens[place];
-  const piece = token.piece.startsWith("▁") ? token.piece.slice(1) : token.piece;
-  const goesOn = place > 0 && tokens[place - 1].word === token.word && !token.piece.startsWith("▁");
-  return visible(goesOn ? `·${piece}` : piece);
-}
-
 /** A piece by itself. */
 export function loosePiece(piece) {
   return visible(piece.startsWith("▁") ? piece.slice(1) : piece);
@@ -40,8 +32,12 @@ export function attentionLabels(record, kind) {
   return { encoder: [source, source], decoder: [written, readTexts(record)], cross: [written, source] }[kind];
 }
 
+/** Pieces to be read: without the sign of a space; what goes on with a word begins with a dot. */
 export function pieceTexts(tokens) {
-  return tokens.map((_, place) => pieceText(tokens, place));
+  return tokens.map(({ piece, word }, place) => {
+    const goesOn = tokens[place - 1]?.word === word && !piece.startsWith("▁");
+    return loosePiece(goesOn ? `·${piece}` : piece);
+  });
 }
 
 /** The decoder's input: the start symbol, and the target without its last token. */

@@ -4,7 +4,7 @@ import { attentionOfHead, sublayerOf } from "./attention_of_head.js";
 import { controlOf } from "./head_labels.js";
 import { chosenHead } from "./heads.js";
 import { openIn } from "./machine.js";
-import { percent, shareOfZeros } from "./numbers.js";
+import { percent, rowOf, shareOfZeros } from "./numbers.js";
 import { orderPair, orderVerdict } from "./order.js";
 import { short } from "./scene_words.js";
 import { isEdited } from "./stages.js";
@@ -131,8 +131,8 @@ function scaled(glass) {
   const { products, scaled: divided, width } = attentionOfHead(glass, sublayerOf(glass.record, "encoder", 0), "encoder", 0);
   const at = products.values.indexOf(Math.max(...products.values));
   const row = Math.floor(at / products.columns);
-  const sharpest = ({ values, columns }) => {
-    const own = values.subarray(row * columns, (row + 1) * columns);
+  const sharpest = (matrix) => {
+    const own = rowOf(matrix, row);
     const most = Math.max(...own);
     return percent(1 / own.reduce((sum, value) => sum + Math.exp(value - most), 0));
   };

@@ -35,7 +35,7 @@ export function trainingView(glass) {
   const changes = make("div", { "aria-live": "polite" });
   const large = make("section", { class: "large" });
   const heads = headsOf(times[0].record);
-  const buttons = heads.map(({ kind, layer, head }) => headButton(glass, times[0].record, { kind, layer, head }, () => choose({ kind, layer, head })));
+  const buttons = heads.map((one) => headButton(glass, one, () => choose(one)));
   const showLarge = () => large.replaceChildren(...largeHead(glass, times[state.at], state.chosen));
   const choose = (head) => {
     state.chosen = head;
@@ -147,7 +147,7 @@ function changesOf({ say }, before, now, changed) {
   return [make("p", {}, say("trainingChanged", { ...steps, changed: changed.length, count: heads.length })), make("ul", {}, items)];
 }
 
-function headButton({ say }, record, { kind, layer, head }, choose) {
+function headButton({ say }, { kind, layer, head }, choose) {
   const number = make("b", {}, make("span", { class: "swatch", "aria-hidden": "true" }), `${layer + 1}·${head + 1}`);
   return make(
     "button",

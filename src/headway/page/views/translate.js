@@ -8,6 +8,7 @@ import { lookingPicture } from "./looking.js";
 import { decimal, percent, probability } from "./numbers.js";
 import { termed } from "./terms.js";
 import { visible } from "./tokens.js";
+import { winner } from "./tree.js";
 
 const UNLIKELY = 1 / 3; // on average; of Multi30K's test set its models give 1 translation of 20 less than 0.36
 const LONGEST_ANALYSED = 40; // tokens: a server analyses no more
@@ -54,11 +55,12 @@ function warning(glass) {
   return line;
 }
 
-function sentenceForm({ record, say, ask, kept, examples }) {
+function sentenceForm(glass) {
+  const { record, say, ask, kept, examples } = glass;
   const typed = kept("sentence", { text: null }, true);
   const text = make("textarea", { id: "glass-sentence", rows: 1, dir: "auto", input: () => (typed.text = text.value) });
   text.value = typed.text ?? sourceAsItWas(record);
-  const status = make("p", { class: "quiet status", role: "status" });
+  const status = glass.status("sentence");
   const example = (sentence) => {
     const take = () => {
       text.value = typed.text = sentence;
@@ -99,7 +101,7 @@ function alternatives({ record, say }) {
     const numbers = [percent(probability(score)), found ? say("rankedBy", { ranking: decimal(found.ranking) }) : null];
     return make("li", {}, make("bdi", {}, visible(text)), make("span", { class: "number" }, numbers.filter((one) => one).join(" · ")));
   });
-  const won = record.beam?.finished?.find(({ step, number }) => step === record.beam.result?.[0] && number === record.beam.result[1]);
+  const won = record.beam && winner(record.beam);
   return [
     make("p", { class: "quiet" }, say("alternativesText"), won ? ` ${say("translationRanked", { ranking: decimal(won.ranking) })}` : ""),
     make("ol", { class: "alternatives" }, items),

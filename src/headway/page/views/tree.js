@@ -103,6 +103,11 @@ export function treeLegend(say) {
   );
 }
 
+/** The finished hypothesis that became the translation; undefined where none did. */
+export function winner({ finished, result }) {
+  return finished?.find(({ step, number }) => `${[step, number]}` === `${result}`);
+}
+
 /** The candidates that the translation went through, each as "step number". */
 function wonPath(steps, result) {
   const places = new Set();

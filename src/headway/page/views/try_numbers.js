@@ -2,8 +2,8 @@
 
 import { attend, misfit, multiply, readMatrix } from "./arithmetic.js";
 import { attentionOfHead, sublayerOf } from "./attention_of_head.js";
-import { choice, formula, make, select } from "./elements.js";
-import { HIDDEN, signed } from "./numbers.js";
+import { ARROWS, choice, formula, make, select } from "./elements.js";
+import { HIDDEN, rowOf, signed } from "./numbers.js";
 import { attentionScene } from "./scene.js";
 
 const LARGEST = 8;
@@ -39,8 +39,9 @@ export function tryNumbersView(glass) {
     picture.classList.toggle("stale", Boolean(wrong)); // what stands there is of the numbers before
     result.classList.toggle("stale", Boolean(wrong));
     if (wrong) return;
-    show(sceneOf(queriesKeysValues(state, matrices), state, names));
-    result.replaceChildren(...(real ? [] : workedSteps(say, state, matrices)));
+    const made = queriesKeysValues(state, matrices);
+    show(sceneOf(made, state, names));
+    result.replaceChildren(...(real ? [] : workedSteps(say, state, matrices, made)));
   };
   const boxes = {};
   const begin = () => {
@@ -76,7 +77,7 @@ function sceneOf([queries, keys, values], state, names) {
 function readHead(glass, { head: { kind, layer, head } }) {
   const found = attentionOfHead(glass, sublayerOf(glass.record, kind, layer), kind, head);
   if (!found) return { wrong: glass.say("noNumbers") };
-  const rows = ({ rows: count, columns, values }) => Array.from({ length: count }, (_, row) => [...values.subarray(row * columns, (row + 1) * columns)]);
+  const rows = (matrix) => Array.from({ length: matrix.rows }, (_, row) => [...rowOf(matrix, row)]);
   const { rowNames, columnNames, scale, side } = found;
   return { matrices: [found.queries, found.keys, found.values].map(rows), names: { rowNames, columnNames, scale, side }, wrong: null };
 }
@@ -166,10 +167,8 @@ function readInputs(say, state) {
 const plain = (name) => name.replace("_", "");
 const plainValues = (values) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, typeof value === "string" ? plain(value) : value]));
 
-function workedSteps(say, state, matrices) {
-  if (state.mode === "direct") return attentionSteps(say, state, ...matrices);
-  const [x, ...weights] = matrices;
-  const made = weights.map((weight) => multiply(x, weight));
+function workedSteps(say, state, [x, ...weights], made) {
+  if (state.mode === "direct") return attentionSteps(say, state, ...made);
   const tables = ["Q", "K", "V"].map((letter, at) =>
     numberTable(made[at], `${letter} = x W^{${letter}}`, (row, column) => products(x[row], weights[at].map((line) => line[column])), { caption: true }),
   );
@@ -227,7 +226,7 @@ function numberTable(matrix, title, explain, { digits = 4, caption = false } = {
       class: "numbers",
       "aria-label": title.replace(/[{}^_"]/gu, ""),
       keydown: (event) => {
-        const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+        const by = ARROWS[event.key];
         if (!by || !at) return;
         event.preventDefault();
         cells[at[0] + by[0]]?.[at[1] + by[1]]?.focus();

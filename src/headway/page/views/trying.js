@@ -23,8 +23,7 @@ async function outcome(glass, edits, status) {
   const { record } = glass;
   const known = knownCase(record, edits);
   if (known || !glass.inspect) {
-    glass.begin(status);
-    status.textContent = known ? "" : glass.say("notTried");
+    glass.begin(status, ...(known ? [] : ["notTried"]));
     return known;
   }
   return (await askCases(glass, [edits], status))?.[0] ?? null;
@@ -134,7 +133,7 @@ export function keptResult(glass, name) {
 export function results(glass, name) {
   const kept = keptResult(glass, name);
   const place = make("div", { class: "result", "aria-live": "polite" });
-  const status = make("p", { class: "quiet status", role: "status" });
+  const status = glass.status(`whatIf ${name}`);
   const show = (found) => {
     kept.found = found;
     place.classList.remove("old");
@@ -144,7 +143,6 @@ export function results(glass, name) {
   const clear = () => {
     Object.assign(kept, { found: null, latest: null });
     glass.begin(status);
-    status.textContent = "";
     place.replaceChildren();
   };
   const attempt = async (edits) => {
