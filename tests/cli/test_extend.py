@@ -54,7 +54,7 @@ def test_a_file_of_both_sides_teaches_both_and_a_calibration_is_left_out(model):
         (["--source", "new.tsv", "--target", "new.txt"], "new.tsv: holds both sides; give it as --source, without"),
         (["--target", "new.tsv"], "new.tsv: holds both sides; give it as --source, without"),
         (["--source", "new.txt", "--target", "new.tsv"], "new.tsv: holds both sides; give it as --source, without"),
-        (["--source", "new.tsv", "--source", "new.txt"], "new.txt: without a file of translations"),
+        (["--source", "new.tsv", "--source", "new.txt"], "new.txt: target is missing; give its translation"),
     ],
 )
 def test_a_file_of_both_sides_stands_alone(model, options, message):

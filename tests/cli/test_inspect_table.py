@@ -131,6 +131,9 @@ def test_a_line_is_written_before_the_next_is_read(model, monkeypatch):
         (["--source", "a", "--analysis", "erasure", "--words"], "for maps"),
         (["--source", "missing", "--analysis", "erasure"], "missing: no such file"),
         (["a b", "--source", "a"], "not both"),
+        (["a b", "--analysis", "erasure", "--last", "2"], "takes the place of maps"),
+        (["a b", "--analysis", "erasure", "--heads", "1"], "takes the place of maps"),
+        (["a b", "--heads", "9"], "from 1 to .*, with commas, or all, or mean"),
         ([], "give a SENTENCE"),
     ],
 )

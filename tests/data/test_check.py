@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headway.data.check import check_corpus
-from headway.data.corpus import Pair
+from headway.data.corpus import CorpusFiles, Pair
 from headway.text.detection import script_of
 
 GOOD = [(f"Der Hund Nummer {i} läuft über die Wiese.", f"Dog number {i} runs across the meadow.") for i in range(50)]
@@ -112,3 +112,14 @@ def test_summary_by_hand():
     found = check_corpus(pairs)
     assert (found.source.longest_place, found.target.longest_place) == ("f:1", "g:3")
     assert found.character_ratio == pytest.approx(7 / 6)
+
+
+def test_lines_in_another_encoding_are_not_judged_by_their_letters(tmp_path):
+    """Second bytes of Korean letters in CP949 may be Latin ones."""
+    (tmp_path / "a.ko").write_bytes("읶읷믱 뷁\n".encode("cp949") * 9 + "고양이\n".encode())
+    (tmp_path / "a.en").write_text("a cat\n" * 10)
+    found = check_corpus(list(CorpusFiles([tmp_path / "a.ko"], [tmp_path / "a.en"]).pairs(lenient=True)))
+    assert found.source.script == "HANGUL"
+    assert {one.name: one.count for one in found.findings if one.name in ("not UTF-8", "source script")} == {
+        "not UTF-8": 9
+    }

@@ -264,7 +264,7 @@ def test_files_that_hold_both_sides(tmp_path):
         ("a.jsonl", '[["source", "x"], ["target", "y"]]', r"line 2: is not an object"),
         ("a.jsonl", '{"source": "x", "target": "y", "source": "z"}', r"line 2: has `source` or `target` twice"),
         ("a.jsonl", '{"source": "\\ud800", "target": "x"}', r"line 2: holds half of a surrogate pair"),
-        ("a.txt", "x", r"a\.txt: without a file of translations it must hold both sides \(\.tsv, "),
+        ("a.txt", "x", r"a\.txt: target is missing; give its translation, or one file of both sides \(\.tsv, "),
     ],
 )
 def test_lines_that_do_not_hold_both_sides(tmp_path, name, line, message):

@@ -147,7 +147,10 @@ def test_one_language_on_both_sides(corpus, tmp_path):
         ((), "--output is missing"),
         (("--output", "out"), "give either PAIRS"),
         (("a.tsv", "--target", "a.en", "--output", "out"), "give either PAIRS"),
-        (("a.de", "--output", "out", "LANGUAGES"), "must hold both sides"),
+        (
+            ("a.de", "--output", "out", "LANGUAGES"),
+            "a.de: target is missing; give its translation, or one file of both sides",
+        ),
         (
             ("a.tsv", "--output", "out"),
             "a.tsv: doesn't say its languages; give --source-language CODE --target-language",

@@ -190,7 +190,7 @@ def test_several_corpora_with_tags_and_weights(tmp_path):
     [
         (", tag: de}", "}", "some training corpora have a tag and others don't"),
         ("b.ko, tag: ko", "b.ko, tag: fr", "a validation corpus has tag 'fr', the training corpora have 'de', 'ko'"),
-        ("a.tsv", "a.txt", "a.txt: without a file of translations it must hold both sides"),
+        ("a.tsv", "a.txt", "a.txt: target is missing; give its translation, or one file of both sides"),
         ("weight: 2", "weight: 0", "data.train.weight"),
         ("tag: de", "tga: de", "unknown key data.train.1.tga; did you mean data.train.1.tag?"),
         ("training:", "tokenizer: {kind: word}\ntraining:", "tags need tokenizer.kind: bpe or unigram"),

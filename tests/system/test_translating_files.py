@@ -156,6 +156,9 @@ def test_a_document_is_known_by_its_name(trained, tmp_path):
         assert f"{flag} is for lines, and {file} is read as srt; see --as" in complaint(
             "translate", *given, flag, value
         )
+    assert f"{tmp_path / 'a.vtt'}: srt is written" in complaint(
+        "translate", trained, file, "--output", tmp_path / "a.vtt"
+    )
     (tmp_path / "lines").write_text("ant\n")
     said = complaint("translate", trained, tmp_path / "lines", file, "--n-best", 2)
     assert f"--n-best is for lines, and {file} is read as srt" in said

@@ -41,6 +41,14 @@ def test_a_language_is_weighed_against_the_other_one_of_its_script():
         assert among_all(hindi, [Detected(code, 100.0)]) == [Detected(code, pytest.approx(confidence, abs=5))]
 
 
+def test_a_word_that_may_be_of_many_languages_is_not_held_for_unknown():
+    """As 0 would say; of a sentence that is surely in another language it does."""
+    pytest.importorskip("lingua")
+    for words, is_known in (("Hello", True), ("Questo libro è molto bello e mi piace tanto", False)):
+        [found] = among_all(words, [Detected("en", 100.0)])
+        assert (found.confidence > 0) == is_known
+
+
 def test_confidence_has_one_decimal(monkeypatch):
     monkeypatch.setattr(detection, "_share", lambda *_: 1 / 3)
     assert among_all("words", [Detected("en", 100.0)]) == [Detected("en", 33.3)]

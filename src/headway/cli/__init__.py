@@ -107,7 +107,7 @@ def _run() -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a complaint of the command-line parser
             raise
-        return _complain(error.format_message())  # type: ignore[attr-defined]
+        return _complain(error.format_message().replace("Value error, ", ""))  # type: ignore[attr-defined]
 
 
 def _complain(message: str) -> int:

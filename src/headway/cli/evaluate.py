@@ -198,7 +198,7 @@ class TestSet:
         translations = translator.translate(self.tagged(translator), **search)
         for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
             if count := sum(translation.stopped == stopped for translation in translations):
-                files.tell(f"headway: {count} of {len(self.sources)} lines are {meaning}")
+                files.tell(f"headway: {translator.info.name}: {count} of {len(self.sources)} lines are {meaning}")
         return [translation.text for translation in translations]
 
     def tagged(self, translator: Translator) -> list[str]:

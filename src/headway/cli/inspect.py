@@ -94,7 +94,7 @@ def inspect(
         return
     if source is not None:
         raise UserError("give a SENTENCE or --source FILE, not both")
-    suffix = _checked_suffix(output, chooses_maps=chooses_maps, analyses=bool(analysis))
+    suffix = _checked_suffix(output, chooses_maps=chooses_maps, last=last, analyses=bool(analysis))
     kinds = list(KINDS) if kind == "all" else cast("list[AttentionKind]", [one.strip() for one in kind.split(",")])
     if unknown := [one for one in kinds if one not in KINDS]:
         raise UserError(f"--kind {kind}: {unknown[0]!r} is none of {', '.join(KINDS)}, all")
@@ -140,8 +140,10 @@ def _show_maps(charts: list[list[HeatMap]], output: Path | None) -> None:
         typer.echo(f"{one.title}\n\n{draw_map(one.values, one.rows, one.columns)}\n")
 
 
-def _checked_suffix(output: Path | None, *, chooses_maps: bool, analyses: bool) -> str:
+def _checked_suffix(output: Path | None, *, chooses_maps: bool, last: int | None, analyses: bool) -> str:
     """The suffix of the file to write, or "". Raises UserError if such a file can't hold what is asked for."""
+    if output is None and analyses and (chooses_maps or last is not None):
+        raise UserError("--analysis takes the place of maps: leave --kind, --layers, --heads, --words and --last out")
     suffix = "" if output is None else output.suffix.lower()
     if output is not None:
         check_picture_path(output, others=WHOLE)
@@ -168,8 +170,8 @@ def _chosen_maps(
         if weights is None:
             raise UserError(f"--kind {kind}: the model has no such layers")
         count, width = weights.shape[:2]
-        numbers = _numbers("--layers", str(count) if layers == "last" else layers, count)
-        wanted = None if heads == "mean" else _numbers("--heads", heads, width)
+        numbers = _numbers("--layers", str(count) if layers == "last" else layers, count, "last")
+        wanted = None if heads == "mean" else _numbers("--heads", heads, width, "mean")
         grids = [
             [
                 [replace(chart, title=f"{chart.title}{name}") for chart in row]
@@ -184,13 +186,13 @@ def _chosen_maps(
     return rows
 
 
-def _numbers(option: str, text: str, count: int) -> list[int]:
-    """`1,3` or `all` to numbers from 1 to `count`. Raises UserError."""
+def _numbers(option: str, text: str, count: int, other: str) -> list[int]:
+    """`1,3` or `all` to numbers from 1 to `count`. other: what may be given instead. Raises UserError."""
     if text == "all":
         return list(range(1, count + 1))
     numbers = [int(number) if number.strip().isdecimal() else 0 for number in text.split(",")]
     if not all(1 <= number <= count for number in numbers):
-        raise UserError(f"{option} {text}: must be numbers from 1 to {count}, with commas, or all")
+        raise UserError(f"{option} {text}: must be numbers from 1 to {count}, with commas, or all, or {other}")
     return numbers
 
 

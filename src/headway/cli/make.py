@@ -133,6 +133,8 @@ def import_(
     from headway.interop.huggingface import import_huggingface
 
     options.check_new(output)
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; give one that was downloaded from Hugging Face")
     import_huggingface(folder, output)
     tell(f"{output}: written")
 

@@ -60,7 +60,7 @@ Translation = Annotated[Path | None, Option(help="Its translation, line for line
 Reference = Annotated[Path | None, Option(help="The reference translation, line for line.")]
 Ensemble = Annotated[
     list[Path] | None,
-    Option(metavar="MODEL", help="Another model to translate with. Repeat the option for more models."),
+    Option(metavar="MODEL", help="Another model whose probabilities are averaged. May be repeated."),
 ]
 Tokenize = Annotated[
     str | None, Option(help="sacreBLEU tokenizer: 13a, none, zh, char, ... Default: by language; none for whole words.")

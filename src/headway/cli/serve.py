@@ -107,6 +107,9 @@ def serve(
     for name in allowed_host or ():
         if not re.fullmatch(r"[a-z\d_-]+(\.[a-z\d_-]+)*|\[[\da-f:.]+\]", host_name(name), re.ASCII):
             raise UserError(f"--allowed-host {name}: must be a host's name, such as translate.example.org")
+    for origin in allow_origin or ():
+        if not re.fullmatch(r"\*|null|[a-z][a-z\d+.-]*://[^\s/?#A-Z]+", origin):
+            raise UserError(f"--allow-origin {origin}: must be * or an origin as browsers send it: https://example.org")
     hosts = (*(allowed_host or ()), *own)
     settings = Settings(**given, allowed_hosts=hosts, allowed_origins=tuple(allow_origin or ()))
     proxies = parse_proxies(trusted_proxy)

@@ -122,6 +122,7 @@ def check(
     valid_target: Annotated[Files, files("The translation of the validation or test text.")] = None,
     source_language: Annotated[str, Option(metavar="CODE", help="Language of the source, for files of several.")] = "",
     target_language: Annotated[str, Option(metavar="CODE", help="Language of the target, likewise.")] = "",
+    column: options.Columns = None,
     as_json: options.JsonOutput = False,
 ) -> None:
     """Find lines that look wrong in a parallel corpus.
@@ -138,10 +139,11 @@ def check(
     if bool(pairs) == bool(source) or (pairs and target):
         raise UserError(f"give either PAIRS ({ANY_PAIRS}) or --source with its --target")
     given, languages = pairs or source or [], (source_language, target_language)
-    read = list(parallel_pairs(given, target or [], lenient=True, languages=languages))
+    columns = options.columns_of(column)
+    read = list(parallel_pairs(given, target or [], lenient=True, languages=languages, columns=columns))
     held_out = ()
     if valid_source:
-        held_out = parallel_pairs(valid_source, valid_target or [], lenient=True, languages=languages)
+        held_out = parallel_pairs(valid_source, valid_target or [], lenient=True, languages=languages, columns=columns)
     if not read:
         raise UserError(f"{given[0]}: is empty, or has no pairs")
     found = check_corpus(read, held_out)

@@ -48,7 +48,12 @@ def train(
     document: options.Document = None,
     minutes: Annotated[
         float | None,
-        Option(min=0.1, metavar="N", help="From reading the text to the scores. Default: 30. With --finish: the rest."),
+        Option(
+            min=0.1,
+            max=10**6,
+            metavar="N",
+            help="From reading the text to the scores. Default: 30. With --finish: the rest.",
+        ),
     ] = None,
     fast: Annotated[
         bool, Option("--fast", help="Then train a faster model on its translations, with half of its decoder layers.")
@@ -121,7 +126,8 @@ def train(
         raise UserError("--finish ends a run that is there: give --resume RUN --minutes N --finish")
     if not any(texts.values()) and (fast or column or document or (minutes is not None and not finish)):
         raise UserError(
-            "--minutes, --fast, --column and --document are for text; a recipe has limits such as training.max_minutes"
+            "--minutes, --fast, --column and --document are for text; a recipe has limits such as "
+            "training.max_minutes, and --resume RUN --minutes N --finish ends a run"
         )
     may_resume = resume is not None or int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0  # by torch's launcher
     folder = resume or output

@@ -309,6 +309,10 @@ def _whole_file(work: Work, file: str, kind: str, output: Path | None, threads: 
     data = input_bytes(file)
     if output is None and sys.stdout.isatty() and b"\0" in data:
         raise UserError(f"{file}: give --output FILE: {kind} is no text for a terminal")
+    if output is not None and output.suffix and not is_device(output):
+        other = kind_of(output.name)
+        if other != kind and (other is not None or b"\0" in data):
+            raise UserError(f"{output}: {kind} is written, as {file} is read; end the file's name in .{kind}")
     keep_few_matrix_kernels()
     use_threads(threads)
     lines = work.load()

@@ -69,7 +69,7 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
     odd_ratio, too_good = uneven(LONG_RATIO, ratio), "of the held-out text: scores will be too good"
     checks = (_RAW_BYTE.search, _REPLACED.search, _was_utf8, has_invisible)
     bad_bytes, lost, mojibake, invisible = (either(check, check) for check in checks)
-    other_source, other_target = other_script(source.script), other_script(target.script)
+    other_source, other_target = (_of_readable(other_script(side.script)) for side in (source, target))
     known = [(pair.source, pair.target) for pair in held_out]
     sources, targets = texts_of(known, 0), texts_of(known, 1)
     uses: Counter[tuple[str, str]] = Counter()
@@ -108,6 +108,11 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
     return CorpusCheck(len(pairs), len(full), source, target, ratio, found)
 
 
+def _of_readable(test: Test) -> Test:
+    """The test, of text that is UTF-8 alone."""
+    return lambda text, other: not _RAW_BYTE.search(text) and test(text, other)
+
+
 def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
     count = characters = longest = 0
     place = ""
@@ -115,7 +120,8 @@ def _summary(pairs: Sequence[Pair], side: str) -> SideSummary:
     for pair in pairs:
         text: str = getattr(pair, side)
         count, characters = count + words(text), characters + len(text)
-        scripts.update(map(script_of_character, text))
+        if not _RAW_BYTE.search(text):
+            scripts.update(map(script_of_character, text))
         if words(text) > longest:
             file = pair.target_file if side == "target" and pair.target_file else pair.file
             longest, place = words(text), f"{file}:{pair.line}"

@@ -296,10 +296,10 @@ def check_files(source_files: Sequence[Path], target_files: Sequence[Path]) -> N
     for file in (*source_files, *target_files):
         if target_files and is_two_sided(file):
             raise UserError(f"{file}: holds both sides; give it as the source alone")
+        if not target_files and file.is_dir():
+            raise UserError(f"{file}: is a folder; give files")
         if not target_files and not is_two_sided(file):
-            raise UserError(
-                f"{file}: without a file of translations it must hold both sides ({ANY_PAIRS}); target is missing"
-            )
+            raise UserError(f"{file}: target is missing; give its translation, or one file of both sides ({ANY_PAIRS})")
     if target_files and len(source_files) != len(target_files):
         raise UserError(
             f"{len(source_files)} source files but {len(target_files)} target files: "

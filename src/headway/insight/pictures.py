@@ -127,7 +127,7 @@ def check_picture_path(path: Path, others: Sequence[str] = ()) -> None:
     """Raises UserError if no picture can be made there. others: suffixes of other files that are allowed."""
     suffix = path.suffix.lower()
     if suffix not in (*FORMATS, *others):
-        raise UserError(f"{path}: a picture's name must end in {', '.join((*FORMATS, *others))}")
+        raise UserError(f"{path}: the name must end in {', '.join((*FORMATS, *others))}")
     if suffix in FORMATS:
         _matplotlib()
 

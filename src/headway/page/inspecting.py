@@ -63,7 +63,7 @@ def inspect(
     run, for their attention to the same source and target. `analyses` are the analyses to include
     (`headway.insight.analyses`, docs/analyses.md). Raises UserError."""
     text, target = as_text(text, "text"), None if target is None else as_text(target, "target")
-    requests = read_analyses(list(analyses))
+    requests = read_analyses(analyses)
     inspector = _inspector(translator, beam_size)
     tag, plain = translator.info.source_tokenizer.split_tag(text)
     source = partial(inspector.source, tag)

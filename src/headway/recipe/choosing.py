@@ -259,8 +259,8 @@ def _choose_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, f
         if before_it > share * seconds / 2:
             missing = math.ceil((2 * before_it / share - seconds) / 6) / 10
             raise UserError(
-                f"stage {name} has about {max(0.0, share * seconds):.0f} seconds left, and what comes before its first "
-                f"step takes {before_it:.0f}; give more --minutes, at least {missing:.1f} more"
+                f"stage {name} has about {max(0.0, share * seconds):.0f} seconds, and what comes before its first step "
+                f"takes {before_it:.0f}, more than half of them; give more --minutes, at least {missing:.1f} more"
             )
         passes = {"risk": RISK_PASSES, "student": STEP_OF_STUDENT}.get(name, 1.0)
         training = _steps_for(measured, share * seconds - before_it, passes)

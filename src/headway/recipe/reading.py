@@ -8,6 +8,7 @@ command line to the current one.
 import difflib
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -63,7 +64,8 @@ def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None
         document = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
         document = _anchored(document, as_in or path.parent, exists=as_in is None)
     except IsADirectoryError:
-        raise UserError(f"{path}: is a folder; give a recipe.yaml, or --resume {path} to go on with a run") from None
+        again = f"--resume {shlex.quote(str(path))}"
+        raise UserError(f"{path}: is a folder; give a recipe.yaml, or {again} to go on with a run") from None
     except OSError as error:
         raise UserError(f"{path}: can't be read ({error.strerror})") from None
     except UnicodeDecodeError:

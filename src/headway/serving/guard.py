@@ -159,7 +159,7 @@ class Guard:
         if "content-length" in headers and "transfer-encoding" in headers:  # a proxy could read other requests
             raise HTTPException(400, "Content-Length and Transfer-Encoding exclude each other", CLOSE)
         if self._hosts and scope["path"] not in PROBES and host_name(headers.get("host", "")) not in self._hosts:
-            raise HTTPException(400, "this server isn't called so: see --allowed-host")
+            raise HTTPException(400, "this server doesn't answer to that host name: see --allowed-host")
         is_friend = "*" in allowed or headers.get("origin") in allowed
         if scope["method"] not in READING and _is_foreign(headers) and not is_friend:
             raise HTTPException(403, "pages of another origin may not use this server: see --allow-origin")
@@ -177,7 +177,7 @@ class Guard:
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         """The whole body. Raises HTTPException if it is too large or too slow."""
         most = self._settings.max_body
-        too_large = HTTPException(413, f"the body of a request may have {most:,} bytes", CLOSE)
+        too_large = HTTPException(413, f"the body of a request may have at most {most:,} bytes", CLOSE)
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdecimal() or int(length[:20]) > most:
             raise too_large

@@ -49,7 +49,7 @@ class Aligner:
         heads = "the mean of its heads" if self.head is None else f"head {self.head}"
         where = "the mean of all layers and heads" if self.layer is None else f"layer {self.layer}, {heads}"
         when = "the step that reads a token" if self.shifted else "the step that gives a token"
-        return f"{where}, in {when}" + (", <eos> is nothing" if self.eos_is_nothing else "")
+        return f"{where}, in {when}" + ("; attention to <eos> doesn't count" if self.eos_is_nothing else "")
 
 
 @with_config(STRICT)

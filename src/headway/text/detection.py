@@ -58,8 +58,8 @@ def detect(words: str, candidates: Sequence[str]) -> list[Detected] | None:
 
 
 def among_all(words: str, found: Sequence[Detected]) -> list[Detected]:
-    """The languages that `detect` found, each with its confidence among all of its script that lingua knows: 0 where an
-    unknown one is likelier than all that were found. Without lingua they stay as they are."""
+    """The languages that `detect` found, each with its confidence among all of its script that lingua knows: 0 where
+    lingua is sure of another one. Without lingua they stay as they are."""
     with suppress(ImportError):
         shares = {family: _share(words, family, found) for family in {script_family(one.language) for one in found}}
         return [Detected(o.language, round(o.confidence * shares[script_family(o.language)], 1)) for o in found]
@@ -84,7 +84,7 @@ def _share(words: str, family: str, found: Sequence[Detected]) -> float:
     values = lingua_detector(every, fast=True).compute_language_confidence_values(words)
     share = sum(value.value for value in values if value.language in known)
     other = max((value.value for value in values if value.language not in known), default=0.0)
-    return share if share >= other else 0.0
+    return share if share >= other or other < SURE else 0.0
 
 
 @lru_cache

@@ -67,7 +67,7 @@ class SentencePieceModel:
     escape_whitespaces: bool
     treat_whitespace_as_suffix: bool
     charsmap: bytes
-    """What is replaced before the text is split; see `normalization_rules`."""
+    """The rules of normalisation, as `normalization_rules` reads them."""
 
 
 def read_model(model: bytes) -> SentencePieceModel:

@@ -5,6 +5,7 @@ Until the recipe is there, the request stays in `choosing.json`, and a resumed r
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import time
 from collections import Counter
@@ -113,7 +114,8 @@ def refuse_other_text(request: RunRequest, run: Path, recipe: Recipe) -> None:
     alike = [{name for name in begun if fnmatch(name, one) or name == one} for one in (Path(one).name for one in given)]
     if not all(alike) or begun != set[str]().union(*alike):
         names = ", ".join(sorted(begun))
-        raise UserError(f"{run}: was begun with {names}; go on with --resume {run} alone, or choose another --output")
+        again = f"--resume {shlex.quote(str(run))}"
+        raise UserError(f"{run}: was begun with {names}; go on with {again} alone, or choose another --output")
 
 
 def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], None]) -> Recipe:
@@ -132,7 +134,7 @@ def _choose(request: RunRequest, run: Path, began: float, tell: Callable[[str], 
         data["filters"] = {name: FILTERS.get(name, True) for name in bad}
     end = began + 60 * request.minutes * (1 - SHARE_OF_END)
     if not is_limited(request.overrides):
-        tell(f"choosing a recipe for {request.minutes:g} minutes (--minutes)")
+        tell(f"choosing a recipe for {request.minutes:g} minute{'s' * (request.minutes != 1)} (--minutes)")
     try:
         measured = partial(measure, folder=run / MEASURING)
         choice = choose(data, request.overrides, text, lambda: end - time.monotonic(), measured, fast=request.fast)

@@ -2,6 +2,7 @@
 in `stages/NAME`."""
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -54,7 +55,8 @@ def refuse_used_folder(run: Path) -> None:
     if not run.is_dir():
         raise UserError(f"{run}: is a file, the run directory can't be made there")
     if has_begun(run):
-        raise UserError(f"{run}: holds a run already; go on with --resume {run}, or choose another --output")
+        again = f"--resume {shlex.quote(str(run))}"
+        raise UserError(f"{run}: holds a run already; go on with {again}, or choose another --output")
     if not is_run(run) and not has_request(run) and any(run.iterdir()):
         raise UserError(f"{run}: is not empty and holds no run; choose another --output")
 
