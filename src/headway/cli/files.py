@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 import typer
 
 from headway.data.compressed import is_plain, open_bytes
-from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, read_lines, read_pairs
+from headway.data.corpus import CorpusFiles, Pair, decode_lines, is_two_sided, read_lines
 from headway.data.lines import Layout, Line, chunks, span_of_shard, with_pauses
 from headway.data.two_sided import NO_LANGUAGES, Sides
 from headway.documents.kinds import MOST_BYTES
@@ -177,16 +177,17 @@ def parallel_pairs(
     lenient: bool = False,
     languages: Sides = NO_LANGUAGES,
 ) -> Iterator[Pair]:
-    """The pairs of `read_pairs`, after notices of their layout. model: its languages tell the sides."""
+    """The pairs of the files, after notices of their layout. model: its languages tell the sides."""
     from headway.storage.model_directory import model_info
 
     targets = [file for file in target if file is not None]
     if model is not None and any(map(is_two_sided, source)):
         info, (from_language, _, to_language) = model_info(model), (target_language or "").rpartition(":")
         languages = from_language or info["source_language"], to_language or info["target_language"]
-    for notice in CorpusFiles(source, targets, languages).notices():
-        tell(f"headway: notice: {notice}")
-    return read_pairs(source, targets, lenient=lenient, languages=languages)
+    corpus = CorpusFiles(source, targets, languages)
+    for notice in corpus.notices():
+        tell(f"notice: {notice}")
+    return corpus.pairs(lenient=lenient)
 
 
 def is_device(output: Path) -> bool:
