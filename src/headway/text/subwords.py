@@ -181,14 +181,6 @@ class SubwordTokenizer:
         raise UserError(f"sentencepiece can't learn a vocabulary from this text ({problem})")
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
-    """A tokenizer from its file. Raises UserError."""
-    try:
-        return parse_tokenizer(path.read_bytes(), path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such tokenizer file") from None
-
-
 def parse_tokenizer(data: bytes, path: Path) -> Tokenizer:
     """A tokenizer from the bytes of a file, perhaps a stranger's, whose suffix is its kind. Raises UserError."""
     try:

@@ -49,7 +49,7 @@ class LineOptions:
 
 
 class JobNotice(NamedTuple):
-    """What users are told of a job, or of a line without a complete translation."""
+    """A message to the user about a job, or about a line without a complete translation."""
 
     text: str
     fault: Literal["were left blank", "were cut off", "lack terms of the glossary"] | None = None
