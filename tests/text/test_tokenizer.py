@@ -10,8 +10,8 @@ from sentencepiece import sentencepiece_model_pb2
 from headway.errors import UserError
 from headway.text.characters import is_blank, is_too_long
 from headway.text.sentencepiece_model import enlarged
-from headway.text.subwords import SubwordTokenizer, parse_tokenizer
-from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, fingerprint
+from headway.text.subwords import SubwordTokenizer, fingerprint, parse_tokenizer
+from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
 from headway.text.words import WordTokenizer
 
 LINES = [

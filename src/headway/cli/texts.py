@@ -16,6 +16,8 @@ from headway.data.lines import Layout, Line
 from headway.data.noise import KINDS, perturbed
 from headway.errors import UserError
 
+CORPORA = ("multi30k", "tatoeba-ko-en", "dates", "romanization")
+
 
 def data(
     name: Annotated[
@@ -41,6 +43,8 @@ def data(
     from headway.corpora import multi30k, romanization, tatoeba
 
     output = output or Path("data") / name
+    if name not in CORPORA:
+        raise UserError(f"corpus {name!r} is unknown; there are {', '.join(CORPORA[:-1])} and {CORPORA[-1]}")
     if languages is not None and name != "dates":
         raise UserError(f"--languages {languages}: only the corpus dates takes languages; leave it out for {name}")
     match name:
@@ -61,8 +65,6 @@ def data(
         case "romanization":
             romanization.romanization_corpus().write(output)
             tell(f"train, valid and test in {output}")
-        case _:
-            raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en, dates and romanization")
 
 
 def parse_languages(languages: str) -> tuple[str, str]:

@@ -19,7 +19,8 @@ from headway.data.packing import Joined
 from headway.data.pair_noise import sentences_of
 from headway.data.two_sided import Sides
 from headway.text.characters import is_blank, is_too_long
-from headway.text.tokenizer import Tokenizer, language_tag
+from headway.text.subwords import Tokenizer
+from headway.text.tokenizer import language_tag
 
 if TYPE_CHECKING:
     from headway.data.options import FiltersSection, NoiseSection

@@ -22,8 +22,7 @@ from headway.errors import UserError
 from headway.storage.atomic import write_json
 from headway.storage.changes import first_change
 from headway.storage.checksums import checksum
-from headway.text.subwords import SubwordTokenizer, parse_tokenizer
-from headway.text.tokenizer import Tokenizer, fingerprint
+from headway.text.subwords import SubwordTokenizer, Tokenizer, fingerprint, parse_tokenizer
 from headway.text.words import WordTokenizer
 
 MANIFEST = "prepared.json"

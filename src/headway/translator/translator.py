@@ -17,7 +17,7 @@ from headway.devices import EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
 from headway.storage import Aligner, AnyModel, Calibration, ModelDirectory, read_model
 from headway.text.characters import as_text, as_texts
-from headway.text.tokenizer import fingerprint
+from headway.text.subwords import fingerprint
 from headway.translator.above import Above
 from headway.translator.aligning import Links, choose_aligner, piece_links, word_links
 from headway.translator.codec import Codec, Side
