@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headway.data.corpus import read_lines, read_pairs
+from headway.data.corpus import CorpusFiles, read_lines
 from headway.data.noise import KINDS, perturbed
 from headway.evaluation import sentence_chrf
 from headway.text.characters import is_blank
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
     translator = Translator.load(given.model)
-    pairs = [pair for pair in read_pairs([given.test[0]], [given.test[1]]) if not is_blank(pair.source)]
+    pairs = [pair for pair in CorpusFiles([given.test[0]], [given.test[1]]).pairs() if not is_blank(pair.source)]
     sources = [pair.source for pair in pairs]
     measure(translator, sources, [pair.target for pair in pairs])
     outside = {}

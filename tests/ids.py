@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headway.text.tokenizer import Tokenizer
+from headway.text.subwords import Tokenizer
 
 
 def write_ids(folder: Path, corpora: Sequence[Sequence[tuple[str, str]]], tokenizer: Tokenizer) -> None:

@@ -138,7 +138,7 @@ def test_curves_as_a_picture(folder):
 def test_runs_without_curves_are_told_and_the_rest_is_compared(folder):
     (folder / "two" / "log.jsonl").unlink()
     out, err = run("compare", "one", "two")
-    assert err == "headway: warning: two: has no log.jsonl; nothing is known of its validations\n"
+    assert err == "warning: two: has no log.jsonl; nothing is known of its validations\n"
     assert cells(out, "last step") == ["4", "-"]
     assert cells(out, "best valid_loss") == ["3.000 at step 4", "-"]
     run("compare", "one", "two", "--output", "curves.svg")

@@ -4,7 +4,7 @@ from tests.translator.test_translator import translator
 
 from headway.cli.translate import SHOWN, Notices
 from headway.data.lines import Line
-from headway.translator.lines import LineOptions, LineTranslator
+from headway.translator.lines import JobNotice, LineOptions, LineTranslator
 from headway.translator.translation import Translation
 
 
@@ -15,15 +15,15 @@ def test_many_lines_cut_off_hide_no_other_notice(capsys):
     too_long = work.translate([Line(101, "the cat " * 30)]).notices
     blank = work.translate([Line(102, "", fault="has no second column")]).notices
     notices = Notices()
-    for text in (*cut, *too_long, *blank, "notice: out: continues after line 7"):
-        notices(text)
+    for notice in (*cut, *too_long, *blank, JobNotice("notice: out: continues after line 7")):
+        notices(notice)
     notices.end()
     told = capsys.readouterr().err.splitlines()
-    assert told[:SHOWN] == [f"headway: {text}" for text in cut[:SHOWN]]
+    assert told[:SHOWN] == [f"headway: {notice.text}" for notice in cut[:SHOWN]]
     assert told[SHOWN:] == [
-        f"headway: {too_long[0]}",
-        f"headway: {blank[0]}",
-        "headway: notice: out: continues after line 7",
+        f"headway: {too_long[0].text}",
+        f"headway: {blank[0].text}",
+        "notice: out: continues after line 7",
         "headway: 80 more lines were cut off",
     ]
 
@@ -32,8 +32,8 @@ def test_lines_left_blank_are_counted_apart(capsys):
     work = LineTranslator(translator(), LineOptions())
     notices = Notices()
     for number in range(30):
-        for text in work.translate([Line(number, "", fault="is not JSON")]).notices:
-            notices(text)
+        for notice in work.translate([Line(number, "", fault="is not JSON")]).notices:
+            notices(notice)
     notices.end()
     told = capsys.readouterr().err.splitlines()
     assert len(told) == SHOWN + 1
@@ -46,8 +46,8 @@ def test_lines_without_a_term_of_the_glossary_are_not_said_to_be_blank(capsys, m
     work = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),)))
     notices, written = Notices(), work.translate([Line(number, "the cat") for number in range(30)])
     assert written.failed == 0
-    for text in written.notices:
-        notices(text)
+    for notice in written.notices:
+        notices(notice)
     notices.end()
     told = capsys.readouterr().err.splitlines()
     assert len(told) == SHOWN + 1
@@ -57,6 +57,6 @@ def test_lines_without_a_term_of_the_glossary_are_not_said_to_be_blank(capsys, m
 def test_all_progress_of_a_cluster_is_told(capsys):
     notices, progress = Notices(), [f"{done} of 40 shards, {done}00 of 4,000 lines" for done in range(1, 41)]
     for text in progress:
-        notices(text)
+        notices(JobNotice(text))
     notices.end()
-    assert capsys.readouterr().err.splitlines() == [f"headway: {text}" for text in progress]
+    assert capsys.readouterr().err.splitlines() == progress

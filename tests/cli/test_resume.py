@@ -42,7 +42,7 @@ def headway(file: str = "in", output: str = "out", *more: str, text: str | None 
 
 def test_the_same_command_again(folder):
     whole = (folder / "out").read_bytes()
-    assert headway() == f"headway: notice: {folder / 'out'}: is complete already\n"
+    assert headway() == f"notice: {folder / 'out'}: is complete already\n"
     os.utime(folder / "in", (1, 1))  # as a copy of the folder has it
     assert "is complete already" in headway()
     assert (folder / "out").read_bytes() == whole

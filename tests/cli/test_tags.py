@@ -50,7 +50,7 @@ def test_a_job_goes_on_and_ends(folder):
     assert [number for number, line in enumerate(found, start=1) if not line] == [2, LATE, LATE + 4]
     again = headway(*command)
     assert again.exit_code == 2
-    assert again.stderr == f"headway: notice: {folder / 'out'}: is complete already\n"
+    assert again.stderr == f"notice: {folder / 'out'}: is complete already\n"
 
 
 def test_score_has_no_number_for_such_a_line(folder):

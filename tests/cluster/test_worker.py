@@ -48,7 +48,7 @@ def test_shards_are_what_a_single_process_writes(model, source, opened):
     worker, made = opened(work(model), source)
     outcomes = [worker.translate(shard) for shard in reversed(made.shards)]
     assert [outcome.error for outcome in outcomes] == ["", ""]
-    assert f"{source}: line 6 has" in outcomes[1].notices[[" has " in one for one in outcomes[1].notices].index(True)]
+    assert f"{source}: line 6 has" in next(one.text for one in outcomes[1].notices if " has " in one.text)
     written = "".join((made.folder / f"{shard.name}.txt").read_text() for shard in made.shards)
     lines = list(Layout().lines(source.read_text().splitlines()))
     assert written == work(model).load().translate(lines).text
@@ -60,7 +60,9 @@ def test_a_poisoned_line_costs_itself_alone(model, source, opened, tmp_path):
     (tmp_path / "pids").mkdir()
     worker, made = opened(work(model, tmp_path / "pids"), source)
     outcome = worker.translate(made.shards[1])
-    assert any(f"line {LINES_AT_ONCE + 4} can't be translated (FloatingPointError" in one for one in outcome.notices)
+    assert any(
+        f"line {LINES_AT_ONCE + 4} can't be translated (FloatingPointError" in one.text for one in outcome.notices
+    )
     found = (made.folder / f"{made.shards[1].name}.txt").read_text().splitlines()
     healthy = work(model).load().translate(list(Layout().lines(made.shards[1].span.read(source)))).text.splitlines()
     assert found[3] == ""
@@ -75,7 +77,9 @@ def test_a_line_that_lacks_its_tag_costs_itself_alone(opened, tmp_path):
     worker, made = opened(work(tmp_path / "tagged"), path)
     outcome = worker.translate(made.shards[1])
     assert outcome.error == ""
-    assert outcome.notices[0].startswith(f"{path}: line {LINES_AT_ONCE + 1} doesn't begin with the tag of a target")
+    assert outcome.notices[0].text.startswith(
+        f"{path}: line {LINES_AT_ONCE + 1} doesn't begin with the tag of a target"
+    )
     written = (made.folder / f"{made.shards[1].name}.txt").read_text()
     assert [bool(line) for line in written.splitlines()] == [False, True]
     assert made.failed() == 1
@@ -141,7 +145,7 @@ def test_columns_are_those_of_a_line(model, opened, tmp_path):
     path.write_text("1\tthe cat\n2\n3\ta dog\n")
     worker, made = opened(replace(work(model), layout=Layout(column=2)), path)
     outcome = worker.translate(made.shards[0])
-    assert any("line 2 has only 1 column" in one for one in outcome.notices)
+    assert any("line 2 has only 1 column" in one.text for one in outcome.notices)
     assert (made.folder / f"{made.shards[0].name}.txt").read_text().splitlines()[1] == ""
 
 

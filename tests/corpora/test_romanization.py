@@ -46,12 +46,6 @@ def test_a_name_is_written_as_it_is_published(pair):
     assert romanized(hangul) == roman
 
 
-@pytest.mark.parametrize("name", ["a", "값", "한A", "ㄱ"])
-def test_what_has_no_rule_is_refused(name):
-    with pytest.raises(ValueError, match=f"'{name[-1]}'"):
-        romanized(name)
-
-
 def test_no_name_is_there_twice(corpus):
     names = Counter(name for pairs in corpus.pairs.values() for name, _ in pairs)
     assert set(names.values()) == {1}

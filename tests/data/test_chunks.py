@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headway.data import corpus as corpus_module
-from headway.data.corpus import CorpusFiles, Pair, as_corpus, read_chunks, read_pairs
+from headway.data.corpus import CorpusFiles, Pair, as_corpus, read_chunks
 from headway.errors import UserError
 
 SOURCES = ["eins", "", "zwei\u2028b", "drei \x0b\x0c", "\ufeffvier", "fünf\r", " ", "sechs" * 20, "sieben"]
@@ -53,7 +53,7 @@ def test_chunks_hold_the_pairs_in_order(kind, limit, tmp_path, monkeypatch):
     texts = [*[("", "")] * (kind == "tsv"), *zip(sources, TARGETS, strict=True)]
     files = corpus.sources[0], corpus.targets[0] if corpus.targets else None
     wanted = [Pair(*text, files[0], line, files[1]) for line, text in enumerate(texts, 1)]
-    assert list(read_pairs(corpus.sources, corpus.targets)) == wanted
+    assert list(CorpusFiles(corpus.sources, corpus.targets).pairs()) == wanted
     assert [pair for chunk in found for pair in chunk.pairs()] == wanted * 2
     assert [chunk.corpus for chunk in found] == sorted(chunk.corpus for chunk in found)
     assert {chunk.lines for chunk in found} == {1} or limit != ("LINES", 1)
@@ -73,7 +73,7 @@ def test_uneven_files_are_told_after_the_pairs_that_are_whole(source, target, tm
     (tmp_path / "a").write_bytes(source)
     (tmp_path / "b").write_bytes(target)
     counts = [len(text.removeprefix(b"\xef\xbb\xbf").splitlines()) for text in (source, target)]
-    pairs = read_pairs([tmp_path / "a"], [tmp_path / "b"])
+    pairs = CorpusFiles([tmp_path / "a"], [tmp_path / "b"]).pairs()
     assert len([next(pairs) for _ in range(min(counts))]) == min(counts)
     with pytest.raises(UserError, match=f"a has {counts[0]} lines but .*b has {counts[1]}: "):
         next(pairs)

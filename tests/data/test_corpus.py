@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway.data.compressed import MAGIC, fault_of_line, unchanged
-from headway.data.corpus import CorpusFiles, Pair, read_chunks, read_lines, read_pairs, same_text
+from headway.data.corpus import CorpusFiles, Pair, read_chunks, read_lines, same_text
 from headway.errors import UserError
 
 
@@ -51,16 +51,16 @@ def test_utf16_is_told_before_lines_are_counted(tmp_path, lenient):
     (tmp_path / "a").write_text("Größe\nEin Hund.\n", encoding="utf-16")
     (tmp_path / "b").write_text("size\n")
     with pytest.raises(UserError, match="a, line 1: is UTF-16; convert the file"):
-        list(read_pairs([tmp_path / "a"], [tmp_path / "b"], lenient=lenient))
+        list(CorpusFiles([tmp_path / "a"], [tmp_path / "b"]).pairs(lenient=lenient))
 
 
 def test_bytes_that_are_not_utf8_differ_from_characters_that_were_lost(tmp_path):
     """To a lenient reader, in files of every kind; a surrogate that JSON spells is a fault all the same."""
     for name, line in (("a.tsv", b"x%s\ty"), ("a.jsonl", b'{"source": "x%s", "target": "y"}')):
         path = write(tmp_path / name, line % b"\xff" + b"\n" + line % b"\xef\xbf\xbd" + b"\n")
-        assert [pair.source for pair in read_pairs([path], [], lenient=True)] == ["x\udcff", "x\ufffd"]
+        assert [pair.source for pair in CorpusFiles([path], []).pairs(lenient=True)] == ["x\udcff", "x\ufffd"]
     path = write(tmp_path / "a.jsonl", b'{"source": "\\udcff", "target": "y"}\n')
-    assert "half of a surrogate pair" in complaint(lambda: read_pairs([path], [], lenient=True))
+    assert "half of a surrogate pair" in complaint(lambda: CorpusFiles([path], []).pairs(lenient=True))
 
 
 def test_columns_of_a_file(tmp_path):
@@ -104,7 +104,7 @@ def check_any_lines(folder, pairs, source_way, target_way):
     pairs = [(source.rstrip("\r"), target.rstrip("\r")) for source, target in pairs]
     source = written(folder / "source", [source for source, _ in pairs], **source_way)
     target = written(folder / "target", [target for _, target in pairs], **target_way)
-    found = [(pair.source, pair.target) for pair in read_pairs([source], [target])]
+    found = [(pair.source, pair.target) for pair in CorpusFiles([source], [target]).pairs()]
     assert found == pairs
 
 
@@ -147,10 +147,10 @@ def check_any_bytes(folder, source, target):
     (sources, bad_source), (targets, bad_target) = decoded(source), decoded(target)
     places = [f"{file}, line {bad}:" for file, bad in zip(files, (bad_source, bad_target), strict=True) if bad]
     if not places and len(sources) == len(targets):
-        pairs = [(pair.source, pair.target, pair.line) for pair in read_pairs(files[:1], files[1:])]
+        pairs = [(pair.source, pair.target, pair.line) for pair in CorpusFiles(files[:1], files[1:]).pairs()]
         assert pairs == [(*texts, line) for line, texts in enumerate(zip(sources, targets, strict=True), start=1)]
         return
-    message = complaint(lambda: read_pairs(files[:1], files[1:]))
+    message = complaint(lambda: CorpusFiles(files[:1], files[1:]).pairs())
     uneven = f"{files[0]} has {len(sources)} lines but {files[1]} has {len(targets)}:"
     assert message.startswith(tuple(places) if places else uneven)
 
@@ -187,7 +187,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
 def test_one_pipe_is_not_both_sides(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert "can't be both sides" in complaint(lambda: read_pairs([tmp_path / "pipe"], [tmp_path / "pipe"]))
+    assert "can't be both sides" in complaint(lambda: CorpusFiles([tmp_path / "pipe"], [tmp_path / "pipe"]).pairs())
 
 
 def test_the_same_text_on_both_sides():
@@ -202,7 +202,7 @@ def test_the_same_text_on_both_sides():
 def test_blank_lines_never_shift_the_pairing(tmp_path):
     source = write(tmp_path / "a.de", b"eins\n\ndrei\n")
     target = write(tmp_path / "a.en", b"one\ntwo\nthree\n")
-    pairs = list(read_pairs([source], [target]))
+    pairs = list(CorpusFiles([source], [target]).pairs())
     assert [(pair.source, pair.target, pair.line) for pair in pairs] == [
         ("eins", "one", 1),
         ("", "two", 2),
@@ -214,31 +214,31 @@ def test_blank_lines_never_shift_the_pairing(tmp_path):
 def test_uneven_files_name_both_counts(tmp_path, source_lines, target_lines):
     source = write(tmp_path / "a.de", b"x\n" * source_lines)
     target = write(tmp_path / "a.en", b"y\n" * target_lines)
-    message = complaint(lambda: read_pairs([source], [target]))
+    message = complaint(lambda: CorpusFiles([source], [target]).pairs())
     assert f"{source} has {source_lines} lines" in message
     assert f"{target} has {target_lines}" in message
 
 
 def test_a_missing_final_newline_is_no_difference(tmp_path):
-    pairs = read_pairs([write(tmp_path / "a", b"x\ny")], [write(tmp_path / "b", b"1\n2\n")])
+    pairs = CorpusFiles([write(tmp_path / "a", b"x\ny")], [write(tmp_path / "b", b"1\n2\n")]).pairs()
     assert len(list(pairs)) == 2
 
 
 def test_several_files_follow_each_other(tmp_path):
     files = [write(tmp_path / name, name.encode() + b"\n") for name in ("a.de", "b.de", "a.en", "b.en")]
-    pairs = list(read_pairs(files[:2], files[2:]))
+    pairs = list(CorpusFiles(files[:2], files[2:]).pairs())
     assert [(pair.source, pair.target, pair.file) for pair in pairs] == [
         ("a.de", "a.en", files[0]),
         ("b.de", "b.en", files[1]),
     ]
-    assert "2 source files but 1 target files" in complaint(lambda: read_pairs(files[:2], files[2:3]))
+    assert "2 source files but 1 target files" in complaint(lambda: CorpusFiles(files[:2], files[2:3]).pairs())
 
 
 def test_files_that_hold_both_sides(tmp_path):
     table, lines = tmp_path / "a.tsv", tmp_path / "b.jsonl"
     table.write_text("Hallo\tHello\tby somebody\n\nnein \tno\t\n", encoding="utf-8")
     lines.write_text('{"source": "eins\\nzwei", "target": "one\\u00e9", "id": 7}\n', encoding="utf-8")
-    pairs = list(read_pairs([table, lines], []))
+    pairs = list(CorpusFiles([table, lines], []).pairs())
     assert [(pair.source, pair.target, pair.line) for pair in pairs] == [
         ("Hallo", "Hello", 1),
         ("", "", 2),
@@ -247,7 +247,7 @@ def test_files_that_hold_both_sides(tmp_path):
     ]
     zipped = tmp_path / "c.tsv.gz"
     zipped.write_bytes(gzip.compress(b"x\ty\n"))
-    assert [(pair.source, pair.target) for pair in read_pairs([zipped], [])] == [("x", "y")]
+    assert [(pair.source, pair.target) for pair in CorpusFiles([zipped], []).pairs()] == [("x", "y")]
 
 
 @pytest.mark.parametrize(
@@ -270,4 +270,4 @@ def test_files_that_hold_both_sides(tmp_path):
 def test_lines_that_do_not_hold_both_sides(tmp_path, name, line, message):
     (tmp_path / name).write_text(f"\n{line}\n")
     with pytest.raises(UserError, match=message):
-        list(read_pairs([tmp_path / name], []))
+        list(CorpusFiles([tmp_path / name], []).pairs())

@@ -58,9 +58,8 @@ def encoded(corpus, processes, wanted, first_of=None):
     found, counts = [], PairCounts()
     parts = encode_chunks(read_chunks([corpus]), wanted, processes, first_of or first_of_sets(kinds))
     for part in parts:
-        ends = [np.cumsum(lengths)[:-1] for lengths in (part.source_lengths, part.target_lengths)]
-        sides = [np.split(ids, end) for ids, end in zip((part.source, part.target), ends, strict=True)]
-        if len(part.source_lengths):
+        sides = [np.split(side.ids, np.cumsum(side.lengths)[:-1]) for side in (part.source, part.target)]
+        if len(part.source.lengths):
             found += [(one.tolist(), other.tolist()) for one, other in zip(*sides, strict=True)]
         counts.add(part.counts)
     return found, counts
@@ -164,8 +163,8 @@ def test_tags_stand_before_sources_and_filters_do_not_see_them(tmp_path):
     encoder = ChunkEncoder(wanted)
     done = encoder.encode(encoder.filtered(chunk))
     assert done.counts.dropped == {"copies": 1}
-    assert done.source.tolist() == tokenizer.encode(">>ko<< ant", tagged=True)
-    assert done.target.tolist() == tokenizer.encode("cat")
+    assert done.source.ids.tolist() == tokenizer.encode(">>ko<< ant", tagged=True)
+    assert done.target.ids.tolist() == tokenizer.encode("cat")
 
 
 def test_many_texts_have_the_ids_of_each():

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from headway.cli import app
 from headway.data import memories
-from headway.data.corpus import CorpusFiles, read_chunks, read_pairs
+from headway.data.corpus import CorpusFiles, read_chunks
 from headway.data.encoding import ChunkEncoder, EncodingSettings
 from headway.data.lines import Layout
 from headway.data.options import FiltersSection
@@ -135,7 +135,7 @@ def files(tmp_path_factory):
 
 
 def pairs_of(path, languages=("", "")):
-    found = list(read_pairs([path], [], languages=languages))
+    found = list(CorpusFiles([path], [], languages).pairs())
     in_chunks = [pair for chunk in read_chunks([CorpusFiles((path,), (), languages)]) for pair in chunk.pairs()]
     assert in_chunks == found
     return [(pair.source, pair.target, pair.line) for pair in found]

@@ -8,6 +8,7 @@ import pytest
 
 from headway.data import shards
 from headway.data.encoding import EncodedChunk, PairCounts, ids_dtype
+from headway.data.packing import Joined
 from headway.data.shards import ParallelIds, ShardsWriter
 
 RANDOM = np.random.default_rng(7)
@@ -15,11 +16,8 @@ CORPORA = 3
 
 
 def chunk_of(corpus: int, pairs: list[tuple[list[int], list[int]]]) -> EncodedChunk:
-    sides = [[pair[side] for pair in pairs] for side in (0, 1)]
-    flat = [np.array([one for ids in side for one in ids], dtype="<u2") for side in sides]
-    lengths = [np.array([len(ids) for ids in side], dtype=np.int64) for side in sides]
-    counts = PairCounts(kept=len(pairs))
-    return EncodedChunk(corpus, 1.0, counts, *flat, *lengths, [], np.empty((0, 0), dtype=np.uint64))
+    sides = [Joined.of([np.array(pair[side]) for pair in pairs]) for side in (0, 1)]
+    return EncodedChunk(corpus, 1.0, PairCounts(kept=len(pairs)), *sides, [], np.empty((0, 0), dtype=np.uint64))
 
 
 def random_pairs(count: int) -> list[tuple[list[int], list[int]]]:
@@ -70,7 +68,7 @@ def test_ids_come_back(tokens, chunks, tmp_path, monkeypatch):
     assert corpus.longest_pair() == sums.index(max(sums))
     made, held = 0, []
     for corpus_of_chunk in CHUNKS:
-        held.append(len(corpus_of_chunk.source) + len(corpus_of_chunk.target))
+        held.append(len(corpus_of_chunk.source.ids) + len(corpus_of_chunk.target.ids))
         if sum(held) >= tokens or len(held) == chunks or corpus_of_chunk is CHUNKS[-1]:
             made, held = made + 1, []
     assert len(list((tmp_path / "ids").glob("0*"))) == made

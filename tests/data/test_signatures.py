@@ -18,7 +18,7 @@ TEXTS = ["Ein Hund läuft.\nEr ist braun.\n", "Собака бежит\nпо л�
 
 def complaint(path) -> str:
     with pytest.raises(UserError) as error:
-        list(read_lines(path, lenient=True))
+        list(read_lines(path))
     assert "\n" not in str(error.value)
     return str(error.value)
 

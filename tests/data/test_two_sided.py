@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.data.corpus import CorpusFiles, read_chunks, read_pairs
+from headway.data.corpus import CorpusFiles, read_chunks
 from headway.data.two_sided import HEAD
 from headway.errors import UserError
 
@@ -17,7 +17,7 @@ DE_EN = ("de", "en")
 
 def pairs_of(path, languages=("", "")):
     """The pairs with their lines, which chunks must hold, too."""
-    found = list(read_pairs([path], [], languages=languages))
+    found = list(CorpusFiles([path], [], languages).pairs())
     in_chunks = [pair for chunk in read_chunks([CorpusFiles((path,), (), languages)]) for pair in chunk.pairs()]
     assert in_chunks == found
     return [(pair.source, pair.target, pair.line) for pair in found]

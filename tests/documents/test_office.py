@@ -15,6 +15,7 @@ from headway.documents.kinds import open_file
 from headway.documents.parsing import parse_document
 from headway.errors import UserError
 from tests.documents.changing import LANGUAGES, texts_of, through
+from tests.documents.wholes import whole_of
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -99,7 +100,7 @@ def test_lines_and_columns_are_sentences_of_their_own():
     data = docx(run("Ein Hund") + "<w:r><w:br/></w:r>" + run("Zwei Hunde") + "<w:r><w:tab/></w:r>" + run("Drei"))
     [text] = texts_of("docx", data)
     sentences = [
-        one.whole for one in parse_document(text, "html", "de", lambda _: True).parts if not isinstance(one, str)
+        whole_of(one) for one in parse_document(text, "html", "de", lambda _: True).parts if not isinstance(one, str)
     ]
     assert sentences == ["Ein Hund", "Zwei Hunde", "Drei"]
     [runs] = runs_of(through("docx", data, str.upper))

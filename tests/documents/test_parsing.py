@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from headway.documents.markup import elements_of
 from headway.documents.parsing import parse_document
 from headway.text.characters import visible
-from headway.text.protected import Atom
+from headway.text.protected import Atom, with_runs
+from tests.documents.wholes import whole_of
 
 ATOMS = [
     "https://example.org/a/b?c=d&e=%20#f",
@@ -71,16 +72,16 @@ def copied(document):
     """By a model that gives everything back."""
     return document.joined(
         [
-            one.from_runs([run.strip() for run in one.runs])
-            if one.whole is None
-            else one.from_whole(one.whole, itself(one.whole))
+            with_runs(one.elements, [run.strip() for run in one.runs])
+            if whole_of(one) is None
+            else one.from_whole(whole_of(one), itself(whole_of(one)))
             for one in document.sentences
         ]
     )
 
 
 def copied_in_runs(document):
-    return document.joined([one.from_runs([run.strip() for run in one.runs]) for one in document.sentences])
+    return document.joined([with_runs(one.elements, [run.strip() for run in one.runs]) for one in document.sentences])
 
 
 def unspaced(text):
@@ -135,7 +136,7 @@ def seen(text):
 @given(TEXT, st.sampled_from([3, 20, 1000]))
 def test_the_model_gets_only_what_it_can_read(text, longest):
     for sentence in parse_document(text, "text", "de", readable(longest)).sentences:
-        asked = sentence.runs if sentence.whole is None else [sentence.whole]
+        asked = sentence.runs if whole_of(sentence) is None else [whole_of(sentence)]
         assert all(len(one.strip()) <= longest for one in asked)
         assert all(any(map(str.isalnum, one)) for one in asked)
 
@@ -144,7 +145,7 @@ def test_the_model_gets_only_what_it_can_read(text, longest):
 def test_addresses_and_emoji_alone_are_no_words(atom):
     document = parse_document(f"Das ist {atom} von mir.", "text", "de")
     [sentence] = document.sentences
-    assert sentence.whole in ("Das ist von mir.", f"Das ist {atom} von mir."), "a translator keeps protected text"
+    assert whole_of(sentence) in ("Das ist von mir.", f"Das ist {atom} von mir."), "a translator keeps protected text"
     assert parse_document(f"{atom} {atom}", "text", "de").sentences == []
 
 
@@ -165,7 +166,7 @@ def test_an_address_ends_where_the_text_goes_on(text, address):
 def test_sentences_are_sentences():
     text = "Das ist z. B. ein Satz. Dr. Müller kam um 3.5 Uhr!  Ja?\n\n안녕하세요. 저는 학생입니다."
     wanted = ["Das ist z. B. ein Satz.", "Dr. Müller kam um 3.5 Uhr!", "Ja?", "안녕하세요.", "저는 학생입니다."]
-    assert [one.whole for one in parse_document(text, "text", "de").sentences] == wanted
+    assert [whole_of(one) for one in parse_document(text, "text", "de").sentences] == wanted
 
 
 SPACES = ["\n", "\r\n", "\t", "\r", "\v", "\f", "\x85", "\u2028", "&#10;", "&NewLine;", "&Tab;"]
@@ -176,16 +177,16 @@ def test_white_space_within_a_sentence_is_no_end_of_it(space):
     """In HTML, and in text where it ends no line."""
     html = f"<p>Am Samstag,{space}Dr. Kim kam{space}1956</p>"
     [sentence] = parse_document(html, "html", "de").sentences
-    assert visible(sentence.whole) == "Am Samstag, Dr. Kim kam 1956"
+    assert visible(whole_of(sentence)) == "Am Samstag, Dr. Kim kam 1956"
     if space not in ("\n", "\r\n") and not space.startswith("&"):
         [sentence] = parse_document(f"Am Samstag,{space}Dr. Kim", "text", "de").sentences
-        assert visible(sentence.whole) == "Am Samstag, Dr. Kim"
+        assert visible(whole_of(sentence)) == "Am Samstag, Dr. Kim"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", "\u2029"])
 def test_lines_and_paragraphs_of_a_text_stay(end):
     document = parse_document(f"Ein Hund{end}eine Katze{end}", "text", "de")
-    assert [one.whole for one in document.sentences] == ["Ein Hund", "eine Katze"]
+    assert [whole_of(one) for one in document.sentences] == ["Ein Hund", "eine Katze"]
     assert copied(document) == f"Ein Hund{end}eine Katze{end}"
 
 
@@ -223,7 +224,7 @@ def test_what_a_model_says_is_text_and_never_markup():
 )
 def test_what_is_not_to_be_translated_stays(kept):
     document = parse_document(f"<p>Eins</p>{kept}<p>Zwei</p>", "html", "de")
-    assert [one.whole for one in document.sentences] == ["Eins", "Zwei"]
+    assert [whole_of(one) for one in document.sentences] == ["Eins", "Zwei"]
     assert document.joined([["One"], ["Two"]]) == f"<p>One</p>{kept}<p>Two</p>"
 
 
@@ -236,19 +237,19 @@ def test_the_number_of_a_note_alone_stays(text):
 def test_a_note_after_the_full_stop_belongs_to_its_sentence():
     text = "Ein Hund läuft.<sup><a href=1>[1]</a></sup> Eine Katze<sup>2</sup> schläft.<sup>1&lt;2</sup>"
     document = parse_document(text, "html", "de")
-    assert [one.whole for one in document.sentences] == ["Ein Hund läuft.", "Eine Katze schläft."]
+    assert [whole_of(one) for one in document.sentences] == ["Ein Hund läuft.", "Eine Katze schläft."]
     assert copied(document) == copied_in_runs(document) == text
 
 
 def test_entities_are_characters_for_the_model():
     document = parse_document("<p>Ein &lt;Hund&gt; &amp; K&ouml;ter&#33;</p>", "html", "de")
     [sentence] = document.sentences
-    assert sentence.whole == "Ein <Hund> & Köter!"
+    assert whole_of(sentence) == "Ein <Hund> & Köter!"
 
 
 def test_long_words_without_end_are_cut_anywhere():
     document = parse_document("x" * 1000, "text", "de", readable(100))
-    assert all(len(one.whole) <= 100 for one in document.sentences)
+    assert all(len(whole_of(one)) <= 100 for one in document.sentences)
     assert copied(document) == "x" * 1000
 
 
@@ -299,7 +300,7 @@ def test_where_the_splitter_panics_a_block_is_one_sentence(monkeypatch):
 
     monkeypatch.setattr("headway.documents.sentences.sentencex.segment", panic)
     sentences = parse_document("Eins. Zwei.\nDrei.", "text", "de").sentences
-    assert [one.whole for one in sentences] == ["Eins. Zwei.", "Drei."]
+    assert [whole_of(one) for one in sentences] == ["Eins. Zwei.", "Drei."]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +317,7 @@ def test_where_the_splitter_panics_a_block_is_one_sentence(monkeypatch):
 )
 def test_a_sentence_keeps_its_end_and_the_partners_of_its_tags(text, wholes):
     document = parse_document(text, "html", "de")
-    assert [one.whole for one in document.sentences] == wholes
+    assert [whole_of(one) for one in document.sentences] == wholes
     assert copied(document) == copied_in_runs(document) == text
 
 
@@ -332,7 +333,7 @@ def test_a_sentence_keeps_its_end_and_the_partners_of_its_tags(text, wholes):
 )
 def test_what_stands_at_the_edge_stays_outside_but_not_punctuation(text, whole):
     document = parse_document(text, "text", "de")
-    assert [one.whole for one in document.sentences] == [whole]
+    assert [whole_of(one) for one in document.sentences] == [whole]
     assert copied(document) == copied_in_runs(document) == text
 
 
@@ -362,7 +363,7 @@ def test_what_stands_at_the_edge_stays_outside_but_not_punctuation(text, whole):
 )
 def test_what_is_not_translated_ends_where_a_browser_ends_it(text, translated):
     document = parse_document(text, "html", "de")
-    assert [one.whole for one in document.sentences] == translated
+    assert [whole_of(one) for one in document.sentences] == translated
     assert copied(document) == text
 
 
@@ -374,7 +375,7 @@ def test_white_space_beside_invisible_characters_stays(unseen, end):
     for format_ in ("text", "html"):
         if format_ == "html" or "\n" not in between:
             document = parse_document(f"{unseen}Ein Hund.{between}Ein Mann.{unseen}", format_, "de")
-            assert [one.whole for one in document.sentences] == ["Ein Hund.", "Ein Mann."]
+            assert [whole_of(one) for one in document.sentences] == ["Ein Hund.", "Ein Mann."]
             assert document.joined([["A."], ["B."]]) == f"{unseen}A.{between}B.{unseen}"
 
 
@@ -393,14 +394,14 @@ BETWEEN = ["div", "td", "li", "h2", "option", "caption", "legend", "summary", "t
 def test_an_element_that_is_no_block_stays_in_its_sentence(name):
     text = f"Ein <{name} id=1>Hund</{name}> sieht einen Ball."
     document = parse_document(text, "html", "de")
-    assert [one.whole for one in document.sentences] == ["Ein Hund sieht einen Ball."]
+    assert [whole_of(one) for one in document.sentences] == ["Ein Hund sieht einen Ball."]
     assert copied(document) == text
 
 
 @pytest.mark.parametrize("name", BETWEEN)
 def test_a_block_ends_a_sentence(name):
     document = parse_document(f"Ein Hund<{name}>Ein Mann</{name}>Ein Ball", "html", "de")
-    assert [one.whole for one in document.sentences] == ["Ein Hund", "Ein Mann", "Ein Ball"]
+    assert [whole_of(one) for one in document.sentences] == ["Ein Hund", "Ein Mann", "Ein Ball"]
 
 
 @pytest.mark.parametrize(
@@ -413,14 +414,14 @@ def test_a_block_ends_a_sentence(name):
 def test_a_tag_without_words_stays_in_its_sentence(tag):
     text = f"Ein {tag} Hund läuft."
     document = parse_document(text, "html", "de")
-    assert [one.whole for one in document.sentences] == ["Ein Hund läuft."]
+    assert [whole_of(one) for one in document.sentences] == ["Ein Hund läuft."]
     assert copied(document) == text
 
 
 def test_the_slash_of_an_address_closes_no_element():
     text = "Ein <a href=https://a.de/>Hund</a> läuft."
     assert copied(parse_document(text, "html", "de")) == text
-    assert [one.whole for one in parse_document(text, "html", "de").sentences] == ["Ein Hund läuft."]
+    assert [whole_of(one) for one in parse_document(text, "html", "de").sentences] == ["Ein Hund läuft."]
 
 
 @pytest.mark.parametrize("end", ["<b>.</b>", "<span>!</span>", "<i><b>?</b></i>", " <b>.</b>", "<b>。</b>"])
@@ -432,7 +433,7 @@ def test_an_end_in_a_tag_is_there_once(end):
     translation = "Ein Hund sieht einen Ball."
     for found in (
         first.from_whole(translation, itself(translation)),
-        first.from_runs([f"{run}." for run in first.runs]),
+        with_runs(first.elements, [f"{run}." for run in first.runs]),
     ):
         assert document.joined([found, second.elements]) == text
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from headway.corpora.dates import dates_corpus
 from headway.documents.parsing import parse_document
 from headway.documents.sentences import ORDINAL_DOT, marker_length
+from tests.documents.wholes import whole_of
 
 MARKERS = [
     *("1.", "12.", "1)", "(1)", "[1]", "1.2.3", "1.2.3.", "1.2.3)", "a)", "(a)", "a.", "B)", "iv)", "IV.", "(ii)"),
@@ -48,7 +49,7 @@ TIGHT = [
 
 def asked(text, language="de", format_="text"):
     """What a model would get."""
-    return [one.whole for one in parse_document(text, format_, language).sentences]
+    return [whole_of(one) for one in parse_document(text, format_, language).sentences]
 
 
 @given(
@@ -63,7 +64,7 @@ def asked(text, language="de", format_="text"):
 def test_markers_stay_outside(markers, indent, space, sentence, language):
     text = indent + "".join(marker + space for marker in markers) + sentence
     document = parse_document(text, "text", language)
-    assert [one.whole for one in document.sentences] == [sentence]
+    assert [whole_of(one) for one in document.sentences] == [sentence]
     assert document.joined([["X"]]) == text.removesuffix(sentence) + "X"
 
 
@@ -95,14 +96,14 @@ def test_invisible_characters_hide_no_marker(unseen):
         for line in (f"{unseen}{marker} ", f"{unseen} {marker}{unseen} ", f"{marker} {unseen}"):
             for format_ in ("text", "html"):
                 document = parse_document(f"{line}Ein Hund", format_, "de")
-                assert [one.whole for one in document.sentences] == ["Ein Hund"]
+                assert [whole_of(one) for one in document.sentences] == ["Ein Hund"]
                 assert document.joined([["X"]]) == f"{line}X".replace(">", "&gt;" if format_ == "html" else ">")
 
 
 @pytest.mark.parametrize("sign", ["##", "###"])
 def test_a_heading_ends_before_its_closing_sign(sign):
     document = parse_document(f"{sign} Ein Hund {sign}", "text", "de")
-    assert [one.whole for one in document.sentences] == ["Ein Hund"]
+    assert [whole_of(one) for one in document.sentences] == ["Ein Hund"]
     assert document.joined([["X"]]) == f"{sign} X {sign}"
 
 
@@ -123,7 +124,7 @@ def test_a_marker_alone_stays(line):
 )
 def test_markers_in_html(text, wholes):
     document = parse_document(text, "html", "de")
-    assert [one.whole for one in document.sentences] == wholes
+    assert [whole_of(one) for one in document.sentences] == wholes
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import sentencepiece
 
 from headway.model import ModelConfig, Transformer
 from headway.storage import StoredModel, save_model
-from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CONTROL_PIECES, Tokenizer
+from headway.text.subwords import SubwordTokenizer, Tokenizer
+from headway.text.tokenizer import CONTROL_PIECES
 from headway.text.words import WordTokenizer
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat"]

@@ -14,8 +14,8 @@ from sentencepiece import sentencepiece_model_pb2
 from headway.errors import UserError
 from headway.page.model_file import tokenizer_description
 from headway.text.sentencepiece_model import renumbered, text_pieces
-from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CONTROL_PIECES, Tokenizer
+from headway.text.subwords import SubwordTokenizer, Tokenizer
+from headway.text.tokenizer import CONTROL_PIECES
 from headway.text.words import WordTokenizer
 from tests.page.scripts import page
 

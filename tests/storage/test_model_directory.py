@@ -14,8 +14,7 @@ from headway.model import ModelConfig, Transformer
 from headway.storage import Aligner, StoredModel, find_model, load_model, read_model, save_model
 from headway.storage.atomic import write_directory
 from headway.storage.model_directory import checksum
-from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import fingerprint
+from headway.text.subwords import SubwordTokenizer, fingerprint
 from headway.text.words import WordTokenizer
 
 LINES = ["the cat sat on the mat", "a dog ran after the cat"] * 20

@@ -235,7 +235,7 @@ def test_a_notice_tells_of_terms_left_out(door, monkeypatch):
     ]
     lines = [Line(number, text) for number, text in enumerate(texts, start=1)]
     written = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),))).translate(lines)
-    said = [re.findall(r"line (\d+) .* last (\d+) terms", one) for one in written.notices]
+    said = [re.findall(r"line (\d+) .* last (\d+) terms", one.text) for one in written.notices]
     assert said == [[("2", "3")], [("3", "1")], [("5", "2")]]
 
 
@@ -245,7 +245,7 @@ def test_a_notice_tells_of_a_term_without_room(door, monkeypatch):
     monkeypatch.setattr(door, "translate", lambda texts, **_: [Translation(next(answers), 0.0, "eos") for _ in texts])
     lines = [Line(number, text) for number, text in enumerate(["the cat", "the cat", "the dog"], start=1)]
     written = LineTranslator(door, LineOptions(glossary=(("cat", "mat"),))).translate(lines)
-    assert written.notices == [
+    assert [one.text for one in written.notices] == [
         "the translation of line 2 has no room for the glossary's 'mat'; try a larger --max-length"
     ]
 

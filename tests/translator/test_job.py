@@ -17,7 +17,7 @@ from headway.errors import UserError
 from headway.storage import atomic
 from headway.translator import job as job_module
 from headway.translator.job import Job
-from headway.translator.lines import Written
+from headway.translator.lines import JobNotice, Written
 
 IDENTITY = {"model": "m", "options": {"beam_size": 2}}
 LINES = [Line(number, f"line {number}") for number in range(1, 24)]
@@ -37,7 +37,8 @@ def translate(lines: list[Line]) -> Written:
     """Tells in which company a line was translated: the chunks must be the same as well."""
     company = f"{lines[0].number}-{lines[-1].number}"
     failed = [line.number for line in lines if line.number % 10 == 0]
-    return Written("".join(f"{line.text} of {company}\n" for line in lines), [f"line {n}" for n in failed], len(failed))
+    notices = [JobNotice(f"line {number}", "were left blank") for number in failed]
+    return Written("".join(f"{line.text} of {company}\n" for line in lines), notices, len(failed))
 
 
 def run(
@@ -61,7 +62,7 @@ def test_chunks_that_are_translated_at_the_same_time_are_written_in_order(tmp_pa
     Job(tmp_path / "out", IDENTITY).run(iter(LINES), overtaken, resume=False, notice=notices.append, at_once=at_once)
     run(tmp_path / "alone")
     assert (tmp_path / "out").read_bytes() == (tmp_path / "alone").read_bytes()
-    assert notices == ["line 10", "line 20"]
+    assert [one.text for one in notices] == ["line 10", "line 20"]
 
 
 def test_one_chunk_at_a_time_is_translated_where_an_interrupt_arrives(tmp_path):
@@ -115,7 +116,7 @@ def content(output: Path) -> str:
 def test_an_undisturbed_job(tmp_path, name):
     notices = []
     assert run(tmp_path / name, notice=notices.append) == 2
-    assert notices == ["line 10", "line 20"]
+    assert [one.text for one in notices] == ["line 10", "line 20"]
     wanted = "".join(translate(LINES[start : start + AT_MOST]).text for start in range(0, len(LINES), AT_MOST))
     assert content(tmp_path / name) == wanted
     assert [file.name for file in tmp_path.iterdir()] == [name]
@@ -216,10 +217,10 @@ def test_what_ended_a_job_leaves_it_to_go_on(tmp_path):
 
     with pytest.raises(UserError, match="line 7"):
         run(tmp_path / "out", lines=lines(), notice=said.append)
-    assert "4 lines are done; the same command with --resume continues" in said[-1]
+    assert "4 lines are done; the same command with --resume continues" in said[-1].text
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out.partial", "out.partial.json"]
     assert run(tmp_path / "out", resume=True, notice=said.append) == 2
-    assert "continues after line 4" in said[-3]
+    assert "continues after line 4" in said[-3].text
     with pytest.raises(UserError, match="line 7"):
         run(tmp_path / "other", lines=iter_raising())
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out", "out.done.json"]
@@ -231,7 +232,7 @@ def test_a_job_that_is_complete_is_not_done_again(tmp_path):
     assert run(tmp_path / "out", resume=True) == 2
     whole = (tmp_path / "out").read_bytes()
     assert run(tmp_path / "out", resume=True, notice=said.append) == 2
-    assert said == [f"notice: {tmp_path / 'out'}: is complete already"]
+    assert [one.text for one in said] == [f"notice: {tmp_path / 'out'}: is complete already"]
     assert (tmp_path / "out").read_bytes() == whole
     (tmp_path / "out").write_text("what somebody else wrote\n")
     assert run(tmp_path / "out", resume=True) == 2
@@ -320,7 +321,7 @@ def test_an_input_that_is_refused_brings_no_notice_that_the_job_can_continue(tmp
     notices = []
     with pytest.raises(UserError, match="not those that were translated"):
         run(tmp_path / "out", resume=True, lines=[Line(1, "another"), *LINES[1:]], notice=notices.append)
-    assert not any("continues" in one and "done" in one for one in notices)
+    assert not any("continues" in one.text and "done" in one.text for one in notices)
 
 
 def test_another_input_is_refused(tmp_path):

@@ -46,7 +46,7 @@ def test_a_poisoned_line_costs_itself_alone(door, poisoned):
     wanted = ["" if "poison" in text or not text else work.translate(lines(text)).text[:-1] for text in texts]
     assert found == [*wanted, ""]
     assert written.failed == 2
-    told = [notice for notice in written.notices if "cut off" not in notice]
+    told = [one.text for one in written.notices if one.fault != "were cut off"]
     assert told[0] == "line 2 can't be translated (FloatingPointError: not finite); it is left blank"
     assert told[1].startswith("line 5 can't be translated")
     assert len(told) == 2
@@ -72,9 +72,9 @@ def test_lines_without_a_text_and_too_long_ones_are_blank_and_told(door):
     written = work.translate([Line(7, "", "is not JSON"), Line(8, "x " * 300), Line(9, ""), Line(10, "the cat")])
     assert written.text.split("\n")[:3] == ["", "", ""]
     assert written.failed == 2
-    assert written.notices[0] == "line 7 is not JSON; its translation is left blank"
-    assert written.notices[1].startswith("line 8 has ")
-    assert all(notice.startswith(("line 7", "line 8", "line 10 was cut off")) for notice in written.notices)
+    assert written.notices[0].text == "line 7 is not JSON; its translation is left blank"
+    assert written.notices[1].text.startswith("line 8 has ")
+    assert all(notice.text.startswith(("line 7", "line 8", "line 10 was cut off")) for notice in written.notices)
 
 
 GOOD = [">>ko<< the cat", "  >>de<<a dog", ">>ko<<\tthe mat sat", ">>de<< >>xx<< the"]
@@ -90,7 +90,7 @@ def test_a_line_that_lacks_its_tag_costs_itself_alone(options):
     written = work.translate(numbered)
     odd = [line.number for line in numbered if line.text in ODD]
     assert written.failed == len(odd) == 8
-    told = [notice for notice in written.notices if "cut off" not in notice]
+    told = [one.text for one in written.notices if one.fault != "were cut off"]
     reason = "doesn't begin with the tag of a target language, such as >>de<<; its translation is left blank"
     assert told == [f"line {number} {reason}" for number in odd]
     found = written.text.splitlines()
@@ -155,7 +155,7 @@ def test_split_reads_lines_of_any_length(door):
     written = LineTranslator(door, LineOptions(search={"max_length": 3}, split=True)).translate(lines(*texts))
     assert written.failed == 0
     assert all(len(line) > 100 for line in written.text.split("\n")[:2])
-    assert written.notices == [
+    assert [one.text for one in written.notices] == [
         f"a sentence of line {number} was cut off; --max-length allows more" for number in (1, 2)
     ]
 

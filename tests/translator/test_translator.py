@@ -225,6 +225,17 @@ def test_a_models_own_choice_by_numbers_is_for_beams(given):
         door.search_options(check_numbers=True, **given)
 
 
+def test_a_narrow_beam_has_fewer_than_the_models_own_n_best():
+    door = translator()
+    door.stored.decoding = {"beam_size": 4, "n_best": 3}
+    found = [door.search_options(**given).n_best for given in ({}, {"beam_size": 5}, {"beam_size": 2})]
+    assert found == [3, 3, 2]
+    [greedy] = door.translate(["the cat"], beam_size=1)
+    assert greedy.alternatives == []
+    with pytest.raises(UserError, match="n_best=3 is more than beam_size=2"):
+        door.search_options(beam_size=2, n_best=3)
+
+
 def test_length_is_capped_by_the_source_by_default():
     door = translator()
     with torch.no_grad():

@@ -73,7 +73,7 @@ def compare(
         test_set = TestSet(source, reference, metric, runs[0], target_language, tokenize)
     elif left := given.keys() - {"output", "as_json"}:
         raise UserError(f"{given[min(left)]} is for a test set; give --source and --reference, too")
-    records = [read_run(run, lambda line: tell(f"headway: {line}")) for run in runs]
+    records = [read_run(run, tell) for run in runs]
     differing = differing_keys([one.recipe for one in records])
     if output is not None:
         save_picture(draw_curves(_panels(records, output), "step"), output)

@@ -161,7 +161,7 @@ def score(
             else:
                 typer.echo(f"{total:.4f} ||| {to_pharaoh(links)}" if alignments else f"{total:.4f}")
     if number and same:
-        files.tell("headway: warning: source and target are the same text")
+        files.tell("warning: source and target are the same text")
     raise typer.Exit(2 if failed else 0)
 
 
@@ -186,7 +186,7 @@ class TestSet:
         if not pairs:
             raise UserError(f"{source}: has no lines to translate")
         if same_text(pairs):
-            files.tell("headway: warning: source and reference are the same text")
+            files.tell("warning: source and reference are the same text")
         self.source_file, self.file = source, reference or source
         self.sources, self.references = [pair.source for pair in pairs], [pair.target for pair in pairs]
         self.metrics = [load_metric(name) for name in dict.fromkeys(metrics or [])]
@@ -198,7 +198,7 @@ class TestSet:
         translations = translator.translate(self.tagged(translator), **search)
         for stopped, meaning in (("too_long", "too long for the model and left blank"), ("max_length", "cut off")):
             if count := sum(translation.stopped == stopped for translation in translations):
-                files.tell(f"headway: {translator.info.name}: {count} of {len(self.sources)} lines are {meaning}")
+                files.tell(f"notice: {translator.info.name}: {count} of {len(self.sources)} lines are {meaning}")
         return [translation.text for translation in translations]
 
     def tagged(self, translator: Translator) -> list[str]:

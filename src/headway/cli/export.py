@@ -137,6 +137,7 @@ def page_export(translator: Translator, model: Path, precision: str | None = Non
 
 def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> HeadImportance | None:
     """The importance of each head over some of the validation pairs; None without pairs or heads."""
+    from headway.evaluation import evenly
     from headway.insight.analyses.analysis import can_be_analysed
     from headway.insight.analyses.head_importance import AskHeadImportance
     from headway.insight.what_if import every_head
@@ -146,7 +147,7 @@ def _measured_heads(translator: Translator, pairs: list[tuple[str, str]]) -> Hea
     if not heads or not usable:
         return None
     count = min(max(round(WORK / (heads * translator.stored.num_parameters)), FEW_SENTENCES), SENTENCES)
-    chosen = usable[:: max(1, len(usable) // count)][:count]  # of all target languages
+    chosen = evenly(usable, count)  # of all target languages
     return translator.inspect(*chosen[0], analyses=[AskHeadImportance(pairs=chosen)]).analyses.head_importance
 
 

@@ -187,7 +187,7 @@ def parallel_pairs(
         languages = from_language or info["source_language"], to_language or info["target_language"]
     corpus = CorpusFiles(source, targets, languages, columns=columns)
     for notice in corpus.notices():
-        tell(f"headway: notice: {notice}")
+        tell(f"notice: {notice}")
     return corpus.pairs(lenient=lenient)
 
 

@@ -103,18 +103,18 @@ def inspect(
     translator = files.load_translator(model, device, threads=threads, core=core)
     translator.domain = [source for source, _ in files.validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
-    if suffix == ".html":
+    cases, is_page = [], suffix == ".html"
+    if is_page:
         cases = usual_cases(translator.info.config, translator.info.source_tokenizer.split_tag(text)[1])
         files.tell(f"trying {len(cases)} edits of the model and of the text for the page")
         if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
             analysis = names_by_sentence()
     analyses = requested(analysis or [], model, translator)
-    cases = "usual" if suffix == ".html" else ()
-    record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)
+    record = translator.inspect(text, target, cases=cases, order=is_page, history=history, analyses=analyses)
     if output is not None and suffix in WHOLE:
-        content = record.to_page() if suffix == ".html" else record.to_json() + "\n"
+        content = record.to_page() if is_page else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
-        if suffix == ".html":
+        if is_page:
             files.tell(f"{output}: written")
         return
     if analyses:

@@ -16,6 +16,8 @@ from headway.data.lines import Layout, Line
 from headway.data.noise import KINDS, perturbed
 from headway.errors import UserError
 
+CORPORA = ("multi30k", "tatoeba-ko-en", "dates", "romanization")
+
 
 def data(
     name: Annotated[
@@ -41,28 +43,28 @@ def data(
     from headway.corpora import multi30k, romanization, tatoeba
 
     output = output or Path("data") / name
-    if name not in ("multi30k", "tatoeba-ko-en", "dates", "romanization"):
-        raise UserError(f"corpus {name!r} is unknown; there are multi30k, tatoeba-ko-en, dates and romanization")
+    if name not in CORPORA:
+        raise UserError(f"corpus {name!r} is unknown; there are {', '.join(CORPORA[:-1])} and {CORPORA[-1]}")
     if languages is not None and name != "dates":
         raise UserError(f"--languages {languages}: only the corpus dates takes languages; leave it out for {name}")
-    if name == "multi30k":
-        tell(f"{len(multi30k.lay_out(output, source))} files in {output}")
-    elif name == "tatoeba-ko-en":
-        counts, as_published = tatoeba.lay_out(output, source)
-        tell(f"pairs: {', '.join(f'{part} {count:,}' for part, count in counts.items())}, in {output}")
-        if not as_published:
-            tell("notice: not the version that the recipe's score was measured on")
-    elif source is not None:
-        raise UserError(f"{name} is generated; leave --from out")
-    else:
-        if name == "romanization":
-            corpus = romanization.romanization_corpus()
-        else:
+    match name:
+        case "multi30k":
+            tell(f"{len(multi30k.lay_out(output, source))} files in {output}")
+        case "tatoeba-ko-en":
+            counts, as_published = tatoeba.lay_out(output, source)
+            tell(f"pairs: {', '.join(f'{part} {count:,}' for part, count in counts.items())}, in {output}")
+            if not as_published:
+                tell("notice: not the version that the recipe's score was measured on")
+        case "dates" | "romanization" if source is not None:
+            raise UserError(f"{name} is generated; leave --from out")
+        case "dates":
             from headway.corpora.dates import dates_corpus
 
-            corpus = dates_corpus(*parse_languages(languages or "en-ko"))
-        corpus.write(output)
-        tell(f"train, valid and test in {output}")
+            dates_corpus(*parse_languages(languages or "en-ko")).write(output)
+            tell(f"train, valid and test in {output}")
+        case "romanization":
+            romanization.romanization_corpus().write(output)
+            tell(f"train, valid and test in {output}")
 
 
 def parse_languages(languages: str) -> tuple[str, str]:

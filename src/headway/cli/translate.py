@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -29,15 +30,10 @@ from headway.errors import UserError
 if TYPE_CHECKING:
     from headway.cluster.worker import Work
     from headway.serving.client import ServerTranslator
+    from headway.translator.lines import JobNotice
 
 SHOWN = 20
 """Lines of a job that are named one by one on standard error, of each kind."""
-FAULTS = {
-    "left blank": "were left blank",
-    "was cut off": "were cut off",
-    "the glossary": "lack terms of the glossary",
-}
-"""Words of a notice of a line, by which its kind is known, and how further lines of the kind are told."""
 FOLLOWED_BY_SERVERS = {"server", "as_", "source_language", "target_language", "beam_size", "output"}
 """Options that don't need the model here."""
 OF_WHOLE_FILES = {
@@ -53,22 +49,23 @@ class Notices:
     lines may have a billion of these."""
 
     def __init__(self) -> None:
-        self._lines = dict.fromkeys(FAULTS, 0)
+        self._lines = Counter[str]()
+        """Lines by their fault."""
         self.failed = 0
         """Lines that have no translation."""
 
-    def __call__(self, text: str) -> None:
-        fault = next((one for one in FAULTS if one in text), None)
-        if fault is not None:
-            self._lines[fault] += 1
-            if self._lines[fault] > SHOWN:
-                return
-        tell(f"headway: {text}")
+    def __call__(self, notice: JobNotice) -> None:
+        if notice.fault is None:
+            tell(notice.text)
+            return
+        self._lines[notice.fault] += 1
+        if self._lines[notice.fault] <= SHOWN:
+            tell(f"headway: {notice.text}")
 
     def end(self) -> None:
         for fault, lines in self._lines.items():
             if lines > SHOWN:
-                tell(f"headway: {lines - SHOWN:,} more lines {FAULTS[fault]}")
+                tell(f"headway: {lines - SHOWN:,} more lines {fault}")
 
 
 @options.with_search_options
@@ -252,7 +249,7 @@ def _read_glossary(path: Path | None) -> tuple[tuple[str, str], ...]:
         return ()
     terms = Glossary.read(path).terms
     if not terms:
-        tell(f"headway: {path}: has no terms")
+        tell(f"notice: {path}: has no terms")
     return tuple((term.source, term.target) for term in terms)
 
 
@@ -326,7 +323,7 @@ def _whole_file(work: Work, file: str, kind: str, output: Path | None, threads: 
 
         found = translate_file(lines.translator, kind, data, name=file, progress=show, **wanted, **search)
     if found.truncated:
-        tell(f"headway: notice: {file}: a sentence of {found.truncated} texts was cut off; --max-length allows more")
+        tell(f"notice: {file}: a sentence of {found.truncated} texts was cut off; --max-length allows more")
     write_bytes(found.data, output)
 
 
@@ -354,16 +351,16 @@ def _on_server(
     server: ServerTranslator, beam_size: int | None, file: str, output: Path | None, notices: Notices
 ) -> None:
     """Translates with a server, and leaves blank what is too long for it."""
+    from headway.translator.lines import JobNotice
 
     def text_of(chunk: list[Line]) -> str:
         texts = server.translate([line.text for line in chunk], beam_size=beam_size)
         for line in chunk:
             if server.is_too_long(line.text):
                 notices.failed += 1
-                notices(
-                    f"line {line.number} has {len(line.text):,} characters, the server takes at most "
-                    f"{server.longest:,}; its translation is left blank, split the line"
-                )
+                size = f"{len(line.text):,} characters, the server takes at most {server.longest:,}"
+                text = f"line {line.number} has {size}; its translation is left blank, split the line"
+                notices(JobNotice(text, "were left blank"))
         return "".join(text.replace("\n", " ") + "\n" for text in texts)
 
     write_as_they_arrive(input_lines(file, Layout()), file, output, text_of)

@@ -18,6 +18,7 @@ from headway.devices import keep_few_matrix_kernels
 from headway.errors import UserError, needing_extra
 from headway.storage.atomic import remove_leftovers, try_lock
 from headway.threads import use_one_thread
+from headway.translator.lines import JobNotice
 
 MOST_ROUNDS = 3
 """Times that a missing shard is tried."""
@@ -47,7 +48,12 @@ class Actor:
 
 
 def translate_on_cluster(
-    work: Work, inputs: Sequence[Path], folder: Path, address: str, workers: int | None, notice: Callable[[str], None]
+    work: Work,
+    inputs: Sequence[Path],
+    folder: Path,
+    address: str,
+    workers: int | None,
+    notice: Callable[[JobNotice], None],
 ) -> int:
     """Translates the files into the folder and returns how many lines were left blank, including those of earlier runs.
     address: `local` starts a Ray of its own; any other is that of a running Ray. workers: None is one for each GPU, or
@@ -73,7 +79,7 @@ def translate_on_cluster(
 
 
 def _translate_missing(
-    ray: Any, work: Work, manifest: Manifest, workers: int | None, notice: Callable[[str], None]
+    ray: Any, work: Work, manifest: Manifest, workers: int | None, notice: Callable[[JobNotice], None]
 ) -> None:
     """Makes rounds until no shard is missing. In a round Ray restarts workers that died, and retries their shards; a
     shard that is lost even so has no outcome. Raises UserError if some are missing after MOST_ROUNDS."""
@@ -101,15 +107,15 @@ def _translate_missing(
                 raise UserError(outcome.error)
             if outcome.error:
                 errors[outcome.name] = outcome.error
-                notice(f"warning: {outcome.name}: {outcome.error}{again}")
+                notice(JobNotice(f"warning: {outcome.name}: {outcome.error}{again}"))
                 continue
             for one in outcome.notices:
-                notice(one)
+                notice(JobNotice(*one))
             left.pop(outcome.name, None)
             if not left or time.monotonic() > reported + PROGRESS_EVERY:
                 reported, lines_left = time.monotonic(), sum(left.values())
                 rate = (lines_missing - lines_left) / max(reported - began, 1e-9)
-                notice(_progress(manifest, len(left), lines_left, rate))
+                notice(JobNotice(_progress(manifest, len(left), lines_left, rate)))
         missing = manifest.missing()
         if not missing:
             return

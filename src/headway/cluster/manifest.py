@@ -21,6 +21,7 @@ from headway.storage.atomic import write_json
 from headway.storage.checksums import checksum
 from headway.storage.untrusted import parse_json
 from headway.translator.job import refuse_other_job
+from headway.translator.lines import JobNotice
 
 FORMAT_VERSION = 2
 MOST_SHARDS = 10_000
@@ -60,7 +61,7 @@ class Manifest:
 
 
 def open_manifest(
-    folder: Path, inputs: Sequence[Path], identity: dict[str, Any], notice: Callable[[str], None]
+    folder: Path, inputs: Sequence[Path], identity: dict[str, Any], notice: Callable[[JobNotice], None]
 ) -> Manifest:
     """The manifest in the folder, or a new one. identity: what must stay the same for a job to continue. Raises
     UserError if the folder is of another job or holds something else."""
@@ -78,7 +79,7 @@ def open_manifest(
     else:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UserError(f"{folder}: is not empty and holds no translations; {remedy}")
-        notice(f"counting the lines of {len(inputs)} file{'s' * (len(inputs) > 1)}")
+        notice(JobNotice(f"counting the lines of {len(inputs)} file{'s' * (len(inputs) > 1)}"))
         spans = list(_spans(inputs))
         folder.mkdir(parents=True, exist_ok=True)
         shards = [[number, *asdict(span).values()] for number, span in spans]

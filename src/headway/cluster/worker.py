@@ -14,7 +14,7 @@ from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX, sync
 from headway.storage.model_directory import model_fingerprint
 from headway.translator import Translator
-from headway.translator.lines import LineOptions, LineTranslator
+from headway.translator.lines import JobNotice, LineOptions, LineTranslator
 
 MOST_DEATHS = 3
 """Workers that one shard may kill in a job before it is given up."""
@@ -56,7 +56,7 @@ class ShardOutcome:
     """The result of a shard."""
 
     name: str
-    notices: Sequence[str] = ()
+    notices: Sequence[JobNotice] = ()
     error: str = ""
     """The reason if the shard wasn't translated."""
     for_user: bool = False
@@ -104,7 +104,7 @@ class Worker:
         # A worker that was given up may still be alive, with the same shard, so no other may use these names.
         partial = path.with_name(f"{path.name}.{os.getpid()}-{uuid4().hex}{TEMPORARY_SUFFIX}")
         partial_notices = partial.with_name(f"notices.{partial.name}")
-        notices: list[str] = []
+        notices: list[JobNotice] = []
         count = failed = 0
         try:
             with open(partial, "wb") as out:
@@ -118,12 +118,12 @@ class Worker:
                 raise UserError(f"{file}: no longer has the lines that the manifest records; restore it")
             sync(partial)
             if notices:
-                document = json.dumps({"failed": failed, "notices": notices}, ensure_ascii=False)
-                partial_notices.write_text(document, encoding="utf-8")
+                document = {"failed": failed, "notices": [one.text for one in notices]}
+                partial_notices.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
                 sync(partial_notices)
                 partial_notices.replace(path.with_suffix(".notices"))
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
         sync(path.parent)
-        return ShardOutcome(shard.name, [f"{file}: {notice}" for notice in notices])
+        return ShardOutcome(shard.name, [one._replace(text=f"{file}: {one.text}") for one in notices])

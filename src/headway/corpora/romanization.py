@@ -39,16 +39,11 @@ def romanization_corpus(*, sizes: tuple[int, int, int] = (60_000, 500, 2_000), s
 
 
 def romanized(name: str) -> str:
-    """The name by the Revised Romanization, with a capital letter. Raises ValueError for a character that isn't a
-    syllable of Hangul with one of FINALS."""
+    """The name, of syllables with one of FINALS, by the Revised Romanization, with a capital letter."""
     written, final = "", ""
     for syllable in name:
-        if not FIRST_SYLLABLE <= syllable <= LAST_SYLLABLE:
-            raise ValueError(f"{syllable!r} is no syllable of Hangul")
         rest, number = divmod(ord(syllable) - ord(FIRST_SYLLABLE), NUM_FINALS)
         initial, vowel = divmod(rest, len(VOWELS))
-        if number not in FINALS:
-            raise ValueError(f"{syllable!r} has another final consonant than those of names")
         written += _between(final, INITIALS[initial]) + VOWELS[vowel]
         final = FINALS[number]
     return (written + final).capitalize()

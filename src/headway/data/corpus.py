@@ -66,7 +66,7 @@ class CorpusFiles:
     """The columns of source and target in .tsv files and tables, from 0, if they are chosen."""
 
     def pairs(self, *, lenient: bool = False) -> Iterator[Pair]:
-        """The pairs of the corpus, blank ones included; `lenient` as in `read_lines`. Raises UserError."""
+        """The pairs of the corpus, blank ones included; `lenient` as in `decode_lines`. Raises UserError."""
         for chunk in read_chunks([self], lenient=lenient):
             yield from chunk.pairs()
 
@@ -121,7 +121,7 @@ class Chunk:
     done: float
     """The share of all source files' bytes that has been read so far, 0 to 1."""
     lenient: bool
-    """Whether bytes that aren't UTF-8 are read, as in `read_lines`."""
+    """Whether bytes that aren't UTF-8 are read, as in `decode_lines`."""
 
     def pairs(self) -> Iterator[Pair]:
         """The pairs, blank ones included. Raises UserError."""
@@ -147,18 +147,19 @@ class Chunk:
         return [(int(number), line) for number, _, line in parts]
 
 
-def read_lines(path: Path, *, lenient: bool = False, offset: int = 0, first: int = 1) -> Generator[str]:
+def read_lines(path: Path, *, offset: int = 0, first: int = 1) -> Generator[str]:
     """The lines of a UTF-8 text file, compressed or not, without their line ends; line number `first` begins at byte
-    `offset`. Raises UserError with file and line; `lenient` reads bytes that aren't UTF-8 as surrogates (PEP 383)."""
+    `offset`. Raises UserError with file and line."""
     with open_text(path) as stream:
         if offset:
             with naming_damage(path):
                 stream.seek(offset)
-        yield from decode_lines(stream, str(path), lenient=lenient, first=first)
+        yield from decode_lines(stream, str(path), first=first)
 
 
 def decode_lines(stream: IO[bytes], name: str, *, lenient: bool = False, first: int = 1) -> Iterator[str]:
-    """Decodes lines that end at "\\n"; `name` is the origin in messages, `first` the number of the first line."""
+    """Decodes lines that end at "\\n"; `name` is the origin in messages, `first` the number of the first line.
+    `lenient` reads bytes that aren't UTF-8 as surrogates (PEP 383)."""
     for number, raw in enumerate(raw_lines(stream, name, first), start=first):
         if fault := fault_of_line(raw, number):
             raise UserError(f"{name}, line {number}: {fault}")
@@ -174,19 +175,6 @@ def decode_lines(stream: IO[bytes], name: str, *, lenient: bool = False, first: 
                 "convert the file, for example with iconv"
             ) from None
         yield line.removesuffix("\n").removesuffix("\r")
-
-
-def read_pairs(
-    source_files: Sequence[Path],
-    target_files: Sequence[Path],
-    *,
-    lenient: bool = False,
-    languages: Sides = NO_LANGUAGES,
-) -> Iterator[Pair]:
-    """The pairs of parallel files, in order, blank ones included. Without target files, the sources hold both
-    sides, and their columns or keys may be named after the `languages` of source and target. Raises UserError if they
-    don't match; `lenient` as in `read_lines`."""
-    return CorpusFiles(source_files, target_files, languages).pairs(lenient=lenient)
 
 
 def read_chunks(corpora: Sequence[CorpusFiles], skip: int = 0, *, lenient: bool = False) -> Iterator[Chunk]:

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from headway.data.corpus import Chunk
 from headway.data.filters import Test, filter_tests
 from headway.data.noise import VERSIONS
+from headway.data.packing import Joined
 from headway.data.pair_noise import sentences_of
 from headway.data.two_sided import Sides
 from headway.text.characters import is_blank, is_too_long
-from headway.text.tokenizer import Tokenizer, language_tag
+from headway.text.subwords import Tokenizer
+from headway.text.tokenizer import language_tag
 
 if TYPE_CHECKING:
     from headway.data.options import FiltersSection, NoiseSection
@@ -121,11 +123,8 @@ class EncodedChunk:
     corpus: int
     done: float
     counts: PairCounts
-    source: NDArray[Any]
-    """The ids of all pairs, concatenated."""
-    target: NDArray[Any]
-    source_lengths: NDArray[np.int64]
-    target_lengths: NDArray[np.int64]
+    source: Joined
+    target: Joined
     valid: list[int]
     """The indices of the validation pairs found in the chunk. Each process reports a pair once."""
     hashes: NDArray[np.uint64]
@@ -203,11 +202,8 @@ class ChunkEncoder:
             counts.add(PairCounts(0, {reason: 1}, {reason: [f"{chunk.file}:{line}{shown}"]}))
         if self._settings.noise is not None:
             pairs = self._versions(self._settings.noise, kept, pairs, self._corpora[chunk.corpus][0])
-        source, source_lengths = self._flat([source for source, _ in pairs])
-        target, target_lengths = self._flat([target for _, target in pairs])
-        return EncodedChunk(
-            chunk.corpus, chunk.done, counts, source, target, source_lengths, target_lengths, valid, chunk.hashes
-        )
+        source, target = (self._joined([pair[side] for pair in pairs]) for side in (0, 1))
+        return EncodedChunk(chunk.corpus, chunk.done, counts, source, target, valid, chunk.hashes)
 
     def _versions(self, noise: NoiseSection, texts: Texts, ids: list[PairIds], prefix: str) -> list[PairIds]:
         """All versions of each pair. The noise depends on the text and the number of the version alone, and that which
@@ -239,10 +235,9 @@ class ChunkEncoder:
         too_long = max(source, target) >= self._settings.max_length or source + target + 2 > self._settings.max_tokens
         return TOO_LONG if too_long else None
 
-    def _flat(self, sentences: list[list[int]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """All ids, concatenated, and the length of each sentence."""
+    def _joined(self, sentences: list[list[int]]) -> Joined:
         lengths = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
-        return np.fromiter(chain.from_iterable(sentences), self._settings.dtype, int(lengths.sum())), lengths
+        return Joined(np.fromiter(chain.from_iterable(sentences), self._settings.dtype, int(lengths.sum())), lengths)
 
 
 def ids_dtype(vocab_size: int) -> np.dtype[Any]:

@@ -29,7 +29,8 @@ _WORDS, _CODE = {"hi", "mrk", "sub"}, {"bpt", "ept", "it", "ph", "ut"}
 _LINE_BREAK = re.compile(r"\s*(?:\r\n|\r|\n)[^\S\r\n]*")
 _SAFELY: Any = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
 """Options of lxml's parser: external entities aren't loaded."""
-_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+"""The attribute `xml:lang`."""
 
 
 class Entry(NamedTuple):
@@ -90,7 +91,7 @@ def _named_languages(file: Path, either_side: bool) -> Sides:
         for element in _elements(stream, file, {"header", "tuv"}):
             declared = element.get("srclang", declared) if _name(element) == "header" else declared
             if _name(element) == "tuv":
-                found[_code(element)] += 1
+                found[language_of_variant(element)] += 1
     first = same_language(declared, found) if declared else None
     if first is None and either_side:
         first = next(iter(found), None)
@@ -269,8 +270,9 @@ def _name(element: Any) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _code(variant: Any) -> str:
-    return variant.get(_LANGUAGE) or variant.get("lang") or ""
+def language_of_variant(variant: Any) -> str:
+    """The code of the language of a `tuv` of a translation memory."""
+    return variant.get(LANGUAGE) or variant.get("lang") or ""
 
 
 def _text(element: Any, codes: dict[str, str]) -> str:
@@ -294,7 +296,7 @@ def _inline(element: Any, codes: dict[str, str]) -> str:
 def _of_memory(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter[str]) -> Iterator[Entry]:
     seen, has_pairs = Counter[str](), False
     for unit in _elements(stream, file, {"tu"}):
-        variants = {_code(variant): variant for variant in unit.iterchildren("{*}tuv")}
+        variants = {language_of_variant(variant): variant for variant in unit.iterchildren("{*}tuv")}
         seen.update(variants.keys())
         chosen = [same_language(code, variants) for code in languages]
         if chosen[0] is None or chosen[1] is None:

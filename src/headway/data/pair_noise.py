@@ -15,7 +15,7 @@ from string import ascii_lowercase
 from typing import Literal, TypeAlias
 
 from headway.data.noise import without_final_punctuation
-from headway.text.protected import has_end, split_protected
+from headway.text.protected import has_end, with_nulls
 
 PairNoiseKind = Literal["title", "copy", "tags", "joined"]
 Pair: TypeAlias = tuple[str, str]
@@ -40,7 +40,7 @@ _INNER = "\0"
 
 def titled(text: str) -> str:
     """The text with a capital at the beginning of each word."""
-    shown = _shown(text)
+    shown = with_nulls(text)
     for match in reversed([*_TITLED.finditer(shown)]):
         text = text[: match.start()] + match[0].title() + text[match.end() :]
     return text
@@ -176,7 +176,7 @@ def _entries(text: str) -> dict[str, Span]:
     """The words that occur once outside protected text, in lower case, with their places. A Korean word also counts
     without its last syllables, which may be its ending."""
     found: dict[str, list[Span]] = {}
-    for match in _WORD.finditer(_shown(text)):
+    for match in _WORD.finditer(with_nulls(text)):
         word, start = match[0].lower(), match.start()
         shortest = min(2, len(word)) if "가" <= word[0] <= "힣" else len(word)
         for length in range(shortest, len(word) + 1):
@@ -186,8 +186,3 @@ def _entries(text: str) -> dict[str, Span]:
 
 def _overlap(one: Span, other: Span) -> bool:
     return one[0] < other[1] and other[0] < one[1]
-
-
-def _shown(text: str) -> str:
-    """The text with \\0 for each character that is protected."""
-    return "".join(one if isinstance(one, str) else "\0" * len(one.raw) for one in split_protected(text))

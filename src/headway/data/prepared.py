@@ -22,8 +22,7 @@ from headway.errors import UserError
 from headway.storage.atomic import write_json
 from headway.storage.changes import first_change
 from headway.storage.checksums import checksum
-from headway.text.subwords import SubwordTokenizer, read_tokenizer
-from headway.text.tokenizer import Tokenizer, fingerprint
+from headway.text.subwords import SubwordTokenizer, Tokenizer, fingerprint, parse_tokenizer
 from headway.text.words import WordTokenizer
 
 MANIFEST = "prepared.json"
@@ -183,8 +182,8 @@ def read_prepared_for(
 def find_tokenizer(folder: Path, side: str) -> Tokenizer:
     """The tokenizer of a side, `source` or `target`. Raises UserError."""
     for suffix in (SubwordTokenizer.suffix, WordTokenizer.suffix):
-        if (folder / f"{side}{suffix}").exists():
-            return read_tokenizer(folder / f"{side}{suffix}")
+        if (file := folder / f"{side}{suffix}").exists():
+            return parse_tokenizer(file.read_bytes(), file)
     raise UserError(f"{folder}: has no {side} tokenizer; delete the folder to make it again")
 
 

@@ -145,7 +145,7 @@ class WrittenShards:
 
     def count(self, chunk: EncodedChunk) -> None:
         """Adds the next chunk."""
-        tokens = chunk.source_lengths + chunk.target_lengths
+        tokens = chunk.source.lengths + chunk.target.lengths
         if len(tokens) and tokens.max() > self.longest_tokens:
             self.longest, self.longest_tokens = sum(self.sizes) + int(tokens.argmax()), int(tokens.max())
         self.sizes[chunk.corpus] += len(tokens)
@@ -183,17 +183,17 @@ class ShardsWriter:
         """Adds the next chunk, and writes a shard if there is enough for one."""
         self._chunks.append(chunk)
         self.written.count(chunk)
-        tokens = sum(len(one.source) + len(one.target) for one in self._chunks)
+        tokens = sum(len(one.source.ids) + len(one.target.ids) for one in self._chunks)
         if tokens >= TOKENS or len(self._chunks) == CHUNKS:
             self._write()
 
     def _write(self) -> None:
         chunks, number = self._chunks, len(self.written.shards)
-        pairs = sum(len(one.source_lengths) for one in chunks)
-        ids = {side: np.concatenate([getattr(one, side) for one in chunks]).astype(self._dtype) for side in SIDES}
+        pairs = sum(len(one.source.lengths) for one in chunks)
+        ids = {side: np.concatenate([getattr(one, side).ids for one in chunks]).astype(self._dtype) for side in SIDES}
         with write_directory(self._folder / shard_name(number), sum(one.nbytes for one in ids.values())) as shard:
             for side in SIDES:
-                lengths = np.concatenate([[0], *(getattr(one, f"{side}_lengths") for one in chunks)])
+                lengths = np.concatenate([[0], *(getattr(one, side).lengths for one in chunks)])
                 ids[side].tofile(shard / f"{side}.ids")
                 lengths.cumsum(dtype=OFFSETS_DTYPE).tofile(shard / f"{side}.offsets")
         self.written.shards.append({"pairs": pairs, **{f"{side}_tokens": len(ids[side]) for side in SIDES}})

@@ -9,12 +9,11 @@ no test pair becomes a validation pair. Training pairs with a source too like on
 import json
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, repeat
-from math import ceil
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +44,6 @@ LARGEST_DOCUMENT = 10 * PAIRS
 """Most pairs of a document that measures, if the documents with fewer pairs than a part don't suffice."""
 SHINGLE, OVERLAP = 3, 0.6
 """Texts are near if their sets of so many consecutive letters have this share of their union in common."""
-SHARED = 8
-"""Rare members that near sets share; more make a search look at fewer sets, but at more members."""
 RULE = {"pairs": PAIRS, "share": SHARE, "longest": LONGEST, "shingle": SHINGLE, "overlap": OVERLAP}
 MEASURING = ("valid", "test")
 NEAR = "like a validation or test source"
@@ -74,35 +71,28 @@ def shingles(key: str) -> frozenset[str]:
 
 
 class NearTexts:
-    """Finds texts near to given ones, exactly, without comparing all: two sets with so much in common share several of
-    their rarest members (prefix filter; Bayardo et al., 2007, Scaling Up All Pairs Similarity Search)."""
+    """Finds texts near to given ones."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         """keys: the given texts, as `compared`."""
-        self._sets = [shingles(key) for key in keys]
-        uses = Counter(chain.from_iterable(self._sets))
-        self._ranks = {one: rank for rank, one in enumerate(sorted(uses, key=lambda one: (uses[one], one)))}
-        """The members of all sets, the rarest first."""
-        self._places: list[list[int]] = [[] for _ in uses]
-        """The sets that have a member among their rarest."""
-        for place, given in enumerate(self._sets):
-            for rank in self._rarest(given):
-                self._places[rank].append(place)
+        sizes, places = [], defaultdict[str, list[int]](list)
+        for place, key in enumerate(keys):
+            given = shingles(key)
+            sizes.append(len(given))
+            for one in given:
+                places[one].append(place)
+        self._sizes = np.array(sizes)
+        self._places = {one: np.array(found) for one, found in places.items()}
+        """The texts that have a shingle."""
 
     def __contains__(self, key: str) -> bool:
         """Whether a compared text is near to a given one."""
         own = shingles(key)
-        shared = Counter(chain.from_iterable(self._places[rank] for rank in self._rarest(own)))
-        least = min(SHARED, ceil(OVERLAP * len(own)))
-        return any(
-            count >= least and len(own & self._sets[place]) >= OVERLAP * len(own | self._sets[place])
-            for place, count in shared.items()
-        )
-
-    def _rarest(self, own: frozenset[str]) -> list[int]:
-        """The ranks of so many of the rarest members that a near set has SHARED of them."""
-        ranks = sorted(self._ranks[one] for one in own if one in self._ranks)
-        return ranks[: max(0, len(ranks) - ceil(OVERLAP * len(own)) + SHARED)]
+        found = [self._places[one] for one in own if one in self._places]
+        if not found:
+            return False
+        shared = np.bincount(np.concatenate(found), minlength=len(self._sizes))
+        return bool((shared >= OVERLAP * (len(own) + self._sizes - shared)).any())
 
 
 class Splitter:

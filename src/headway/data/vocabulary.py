@@ -11,8 +11,8 @@ from headway.data.options import FiltersSection, PreparationOptions
 from headway.data.two_sided import Sides
 from headway.errors import UserError
 from headway.text.characters import CHARACTERS_PER_PIECE
-from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CONTROL_PIECES, Tokenizer
+from headway.text.subwords import SubwordTokenizer, Tokenizer
+from headway.text.tokenizer import CONTROL_PIECES
 from headway.text.words import WordTokenizer
 
 SEED = 1

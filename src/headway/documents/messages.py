@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree  # type: ignore[attr-defined]
 
-from headway.data.memories import parse_catalogue
+from headway.data.memories import LANGUAGE, language_of_variant, parse_catalogue
 from headway.documents.archives import local_name, parse_xml, write_xml
 from headway.documents.markup import escape
 from headway.documents.opendocument import MixedParagraph
@@ -22,7 +22,7 @@ from headway.documents.segments import Languages, OpenedFile, Put, Segment, deco
 from headway.errors import UserError
 from headway.languages import same_language
 from headway.text.characters import HALF_PAIR, is_unicode
-from headway.text.protected import has_words, split_protected
+from headway.text.protected import has_words, with_nulls
 
 logging.getLogger("translate").addHandler(logging.NullHandler())  # it would write to standard error
 _ACCELERATOR = re.compile(
@@ -31,7 +31,6 @@ _ACCELERATOR = re.compile(
 MOST_WORDS_OF_LABEL = 8
 MOST_PLURALS = 10
 """Plural forms that a message may have; no language has more than six."""
-_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _BREAK = "<br n/>"
 """A line break in the texts of Android, while they are translated."""
 _PROPERTY = re.compile(
@@ -56,7 +55,7 @@ class Accelerated(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "Accelerated":
-        found = _ACCELERATOR.search(_without_protected(text))
+        found = _ACCELERATOR.search(with_nulls(text))
         mark = "" if found is None else found["mark"] or "&"
         if not mark or text.count(mark) > 1 or len(text.split()) > MOST_WORDS_OF_LABEL:
             return cls(text)
@@ -68,18 +67,13 @@ class Accelerated(NamedTuple):
         its first Latin letter, or behind it in brackets."""
         if not self.mark or not translation.strip():
             return translation
-        words = _without_protected(translation)
+        words = with_nulls(translation)
         letter = re.escape(self.letter)
         for pattern in (rf"\b{letter}", letter, r"[A-Za-z\u00c0-\u024f]" if self.letter.isalpha() else letter):
             if found := re.search(pattern, words, re.IGNORECASE):
                 return translation[: found.start()] + self.mark + translation[found.start() :]
         end = len(translation.rstrip(" .\u2026:"))
         return f"{translation[:end]}({self.mark}{self.letter.upper()}){translation[end:]}"
-
-
-def _without_protected(text: str) -> str:
-    """The text with NULs in place of what stays whole, such as %d or en_US."""
-    return "".join(one if isinstance(one, str) else "\0" * len(one.raw) for one in split_protected(text))
 
 
 def open_po(data: bytes, languages: Languages) -> OpenedFile:
@@ -289,14 +283,14 @@ def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
         raise UserError("is no TMX")
     texts: list[tuple[Segment, Put]] = []
     for unit in root.iter("{*}tu"):
-        variants = {_code(one): one for one in unit.findall("{*}tuv")}
+        variants = {language_of_variant(one): one for one in unit.findall("{*}tuv")}
         source = same_language(languages.source, variants)
         if source is None or same_language(languages.target, variants):
             continue
         segment = variants[source].find("{*}seg")
         if segment is None:
             continue
-        variant = etree.SubElement(unit, "tuv", {_LANGUAGE: languages.target})
+        variant = etree.SubElement(unit, "tuv", {LANGUAGE: languages.target})
         texts.append(_text(segment, etree.SubElement(variant, "seg")))
     return OpenedFile.of(texts, lambda: write_xml(root), fills=True)
 
@@ -304,10 +298,6 @@ def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
 def _is_kept(unit: etree._Element) -> bool:
     """Whether the nearest element around that says whether it is translated, says no."""
     return next((one.get("translate") for one in [unit, *unit.iterancestors()] if one.get("translate")), "") == "no"
-
-
-def _code(variant: etree._Element) -> str:
-    return variant.get(_LANGUAGE) or variant.get("lang") or ""
 
 
 def _text(source: etree._Element, target: etree._Element) -> tuple[Segment, Put]:

@@ -52,12 +52,7 @@ class Sentence:
 
     elements: list[Element]
     layout: TagLayout | None = None
-    """The whole sentence as the model gets it; None if the model can get only its runs."""
-
-    @property
-    def whole(self) -> str | None:
-        """The plain text of the sentence, as the model gets it."""
-        return self.layout and self.layout.plain
+    """The whole sentence, which the model gets as plain text; None if the model can get only its runs."""
 
     @property
     def runs(self) -> list[str]:
@@ -65,17 +60,13 @@ class Sentence:
         return runs_of(self.elements)
 
     def from_whole(self, translation: str, alignment: Alignment = (), prefix: int = 0) -> list[Element] | None:
-        """The translation with all atoms; None if some can't be placed. alignment: of the translation and `whole` after
-        `prefix` characters. The model's full stop is left out where a tag holds the end of the sentence."""
+        """The translation with all atoms; None if some can't be placed. alignment: of the translation and the plain
+        text after `prefix` characters. The model's full stop is left out where a tag holds the end of the sentence."""
         if self.layout is None:
             return None
         if has_end("".join(one for one in self.elements if isinstance(one, str))) and not has_end(self.layout.plain):
             translation = without_stop(translation)
         return self.layout.placed(translation, alignment, prefix)
-
-    def from_runs(self, translations: Sequence[str]) -> list[Element]:
-        """The translation made of those of its runs."""
-        return with_runs(self.elements, translations)
 
 
 @dataclass
@@ -307,7 +298,7 @@ def _by_whole(sentence: Sentence, found: NBest[str], prefix: int) -> NBest[list[
 
 
 def _by_runs(sentence: Sentence, found: Sequence[NBest[str]]) -> NBest[list[Element]]:
-    translations = [sentence.from_runs(each) for each in zip(*(one.texts for one in found), strict=False)]
+    translations = [with_runs(sentence.elements, each) for each in zip(*(one.texts for one in found), strict=False)]
     with_words = [one for run, one in zip(sentence.runs, found, strict=True) if runs_of(split_protected(run))]
     return NBest(translations, *_together(with_words))
 

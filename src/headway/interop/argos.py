@@ -18,8 +18,7 @@ from headway.errors import UserError
 from headway.languages import english_name, is_language
 from headway.storage import StoredModel
 from headway.storage.atomic import TEMPORARY_SUFFIX, write_file, write_json
-from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import fingerprint
+from headway.text.subwords import SubwordTokenizer, fingerprint
 
 SUFFIX = ".argosmodel"
 LONGEST = 1024

@@ -20,7 +20,7 @@ from headway.page.standalone import PAGE, digest, html_page, inline, joined, mod
 from headway.storage import Aligner
 from headway.storage.atomic import write_directory, write_file
 from headway.storage.steps import step_of
-from headway.text.tokenizer import fingerprint
+from headway.text.subwords import fingerprint
 
 if TYPE_CHECKING:
     from headway.insight.analyses.head_importance import HeadImportance

@@ -32,7 +32,8 @@ from headway.storage import Aligner, ModelDirectory, StoredModel, load_model
 from headway.storage.steps import step_of
 from headway.text.characters import as_text
 from headway.text.numbers import check_numbers
-from headway.text.tokenizer import Piece, fingerprint
+from headway.text.subwords import fingerprint
+from headway.text.tokenizer import Piece
 from headway.translator.codec import Codec, languages_of
 from headway.translator.searching import check_process
 from headway.translator.translator import Translator

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from headway.errors import UserError
 from headway.page.document import LARGEST_HALF, quantized
 from headway.text.sentencepiece_model import normalization_rules, read_model
-from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Tokenizer
+from headway.text.subwords import Tokenizer
+from headway.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from headway.text.words import WordTokenizer
 
 MAGIC = b"HEADWAY2"

@@ -42,8 +42,7 @@ from headway.storage.untrusted import (
 )
 from headway.text.domain import LONGEST_DOMAIN
 from headway.text.shortlist import Shortlist
-from headway.text.subwords import parse_tokenizer
-from headway.text.tokenizer import Tokenizer, fingerprint
+from headway.text.subwords import Tokenizer, fingerprint, parse_tokenizer
 
 FORMAT_VERSION = 1
 CONFIG_FILE, WEIGHTS_FILE, DECODING_FILE, CARD_FILE = "config.json", "model.safetensors", "decoding.json", "README.md"

@@ -11,7 +11,8 @@ from headway.errors import UserError
 from headway.storage.untrusted import STRICT, check_version, parse_json, parse_record
 from headway.text.domain import Domain
 from headway.text.shortlist import Shortlist
-from headway.text.tokenizer import Tokenizer, language_tag
+from headway.text.subwords import Tokenizer
+from headway.text.tokenizer import language_tag
 
 SURE = 0.05
 """A p-value below this makes a difference certain, at 95%."""

@@ -16,8 +16,8 @@ from itertools import pairwise
 
 from headway.text.detection import script_of
 from headway.text.sentencepiece_model import enlarged, read_model, shortened
-from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, Tokenizer, language_tag, language_token
+from headway.text.subwords import SubwordTokenizer, Tokenizer
+from headway.text.tokenizer import CONTROL_PIECES, UNK_ID, language_tag, language_token
 from headway.text.words import WordTokenizer, split_words
 
 LEAST_COUNT = 2
@@ -57,7 +57,6 @@ def learn_pieces(tokenizer: Tokenizer, texts: Iterable[str], most: int) -> list[
         known = set(tokenizer.vocabulary)
         new = sorted((-count, word) for word, count in counts.items() if count >= LEAST_COUNT and word not in known)
         return [NewPiece(word, [UNK_ID]) for _, word in new[:most]]
-    assert isinstance(tokenizer, SubwordTokenizer)
     return _Merging(tokenizer, texts).learn(most)
 
 
@@ -71,7 +70,6 @@ def grow(
     if isinstance(tokenizer, WordTokenizer):
         words = [*tokenizer.vocabulary[len(CONTROL_PIECES) :], *(piece.text for piece in pieces)]
         return Changed(WordTokenizer(words, tokenizer.lowercase), [*old, *new])
-    assert isinstance(tokenizer, SubwordTokenizer)
     text_begins = tokenizer.text_begins
     like_a_tag = range(len(CONTROL_PIECES), text_begins) or range(text_begins, tokenizer.vocab_size)
     tags = [(language_token if tokenizer.many_sources else language_tag)(language) for language in languages]

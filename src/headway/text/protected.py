@@ -121,6 +121,11 @@ def split_protected(text: str) -> list[Element]:
     return [*elements, text[end:]] if end < len(text) else elements
 
 
+def with_nulls(text: str) -> str:
+    """The text with \\0 for each character that is protected."""
+    return "".join(one if isinstance(one, str) else "\0" * len(one.raw) for one in split_protected(text))
+
+
 def _matches(text: str) -> list[re.Match[str]]:
     """Matches of protected text. Placeholders like $1 count from 1; a number without its predecessors is a price. A
     bracket is left out if its pair is no link's."""

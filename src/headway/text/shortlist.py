@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.errors import UserError
-from headway.text.tokenizer import Tokenizer
+from headway.text.subwords import Tokenizer
 
 OF_TOKEN, ALWAYS = 30, 300
 """Target tokens for each source token, and for all (measured in docs/results.md)."""

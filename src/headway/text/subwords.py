@@ -5,6 +5,7 @@ Python normalises the text first, because sentencepiece's own tables don't put m
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 import re
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import sentencepiece
 
@@ -29,7 +30,6 @@ from headway.text.tokenizer import (
     PAD_ID,
     UNK_ID,
     Piece,
-    Tokenizer,
     TokenizerKind,
     language_tag,
 )
@@ -51,6 +51,7 @@ class SubwordTokenizer:
     """
 
     suffix = ".spm"
+    """Suffix of the file that a tokenizer of this kind is saved in."""
 
     def __init__(self, model: bytes) -> None:
         """`model`: the bytes of its file, which may come from a stranger. Raises UserError."""
@@ -75,36 +76,47 @@ class SubwordTokenizer:
         }
         self._tags = {} if self._languages else controls
         self.many_sources = bool(self._languages)
+        """Whether each of the `target_tags` may be the source's language, too. A tag then names both: `>>en:ko<<`."""
         self.target_tags = list(self._languages) or [tag.removeprefix(">>").removesuffix("<<") for tag in self._tags]
+        """Languages that a tag such as `>>ko<<` in front of a text can choose; empty if the model has only one."""
         self.never_generated = [UNK_ID, *controls.values()]
+        """Ids that must not occur in a translation."""
         self._spaces = str.maketrans(dict.fromkeys(_read_as_spaces(self._processor) if self._languages else "", " "))
 
     @property
     def vocabulary(self) -> list[str]:
+        """All tokens, by id."""
         return self._processor.id_to_piece(list(range(self.vocab_size)))
 
     def encode(self, text: str, *, tagged: bool = False) -> list[int]:
+        """The ids of the text, without control symbols; empty for a blank text. `tagged`: the text is a source, which
+        may begin with the tag of a target language."""
         tag, start = self._leading_tag(text, tagged)
         ids = self._processor.encode(self._normalized(text[start:]))
         return [self._tag_ids(tag.text)[0], *ids] if tag and ids else ids
 
     def encode_all(self, texts: list[str], *, tagged: bool = False) -> list[list[int]]:
+        """`encode` for each text; faster for many texts."""
         if tagged and self.target_tags:
             return [self.encode(text, tagged=True) for text in texts]
         return self._processor.encode([self._normalized(text) for text in texts], num_threads=1)
 
     def split_tag(self, text: str) -> tuple[str, str]:
+        """The tag at the beginning of a source, empty if there is none, and the rest of the text."""
         tag, start = self._leading_tag(text)
         return tag.text if tag else "", text[start:]
 
     def opening(self, text: str) -> list[int]:
+        """The ids that a translation of this source begins with: with `many_sources` the token of its language."""
         tag, _ = self._leading_tag(text)
         return self._tag_ids(tag.text)[1:] if tag else []
 
     def decode(self, ids: Sequence[int]) -> str:
+        """The text of the ids, without control ids."""
         return self._processor.decode(self._text_ids(ids)).replace(_SPACE_MARK_IN_TEXT, _SPACE_MARK)
 
     def encoded_pieces(self, text: str, *, tagged: bool = False) -> list[Piece]:
+        """The tokens of `encode(text, tagged=tagged)`, with their characters in the text."""
         tag, start = self._leading_tag(text, tagged)
         body = text[start:].translate(self._spaces)
         mapping = self._processor.encode(_normalized(body), return_type="offset_mapping")
@@ -112,6 +124,7 @@ class SubwordTokenizer:
         return [tag, *pieces] if tag and pieces else pieces
 
     def decoded_pieces(self, ids: Sequence[int]) -> list[Piece]:
+        """The tokens of the ids, without control ids, with their characters in `decode(ids)`."""
         mapping = self._processor.decode(self._text_ids(ids), return_type="offset_mapping")
         languages = [self._processor.id_to_piece(id_) for id_ in ids if id_ in self._languages.values()]
         opening = [Piece(piece, 0, 0) for piece in languages]
@@ -181,12 +194,12 @@ class SubwordTokenizer:
         raise UserError(f"sentencepiece can't learn a vocabulary from this text ({problem})")
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
-    """A tokenizer from its file. Raises UserError."""
-    try:
-        return parse_tokenizer(path.read_bytes(), path)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such tokenizer file") from None
+Tokenizer: TypeAlias = SubwordTokenizer | WordTokenizer
+
+
+def fingerprint(tokenizer: Tokenizer) -> str:
+    """SHA-256 of the tokenizer's file: equal exactly if text becomes the same ids."""
+    return hashlib.sha256(tokenizer.to_bytes()).hexdigest()
 
 
 def parse_tokenizer(data: bytes, path: Path) -> Tokenizer:

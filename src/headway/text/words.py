@@ -17,7 +17,8 @@ _WORD = re.compile(r"\S+")
 
 
 class WordTokenizer:
-    """Splits text at white space into words in NFC; a word that isn't in the vocabulary is <unk>."""
+    """Splits text at white space into words in NFC; a word that isn't in the vocabulary is <unk>. Its methods do what
+    those of `SubwordTokenizer` do; it has no tags."""
 
     suffix = ".vocab.json"
     kind: TokenizerKind = "word"

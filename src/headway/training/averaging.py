@@ -15,7 +15,7 @@ from headway.errors import UserError
 from headway.model import Transformer
 from headway.storage import load_model, save_model, with_int8
 from headway.storage.stored_model import made_of, named_weights
-from headway.text.tokenizer import fingerprint
+from headway.text.subwords import fingerprint
 from headway.training.optim import trained_weights
 
 

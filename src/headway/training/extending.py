@@ -20,8 +20,8 @@ from headway.storage import StoredModel, with_int8
 from headway.storage.stored_model import made_of, named_weights
 from headway.text.characters import is_too_long
 from headway.text.growing import Changed, NewPiece, grow, keep, learn_pieces, needed_ids
-from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import UNK_ID, Tokenizer, fingerprint, language_tag
+from headway.text.subwords import SubwordTokenizer, Tokenizer, fingerprint
+from headway.text.tokenizer import UNK_ID, language_tag
 
 
 def extend_model(

@@ -21,7 +21,7 @@ from headway.decoding.engine import tensor_on
 from headway.evaluation import sentence_bleu
 from headway.model import Transformer
 from headway.recipe.sizes import forward_work, work_of_step
-from headway.text.tokenizer import Tokenizer
+from headway.text.subwords import Tokenizer
 from headway.training.ranks import SingleProcess
 from headway.training.step import Batches, StepBatches, WeightedBatch, on_device
 

@@ -25,7 +25,8 @@ from headway.storage import ModelInfo, StoredModel, read_model
 from headway.storage.model_directory import model_fingerprint, model_info, stage_of
 from headway.storage.steps import step_folders
 from headway.storage.stored_model import to_torch
-from headway.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, Tokenizer, language_tag
+from headway.text.subwords import Tokenizer
+from headway.text.tokenizer import BOS_ID, EOS_ID, UNK_ID, language_tag
 from headway.training.adapters import add_adapter, need_peft
 from headway.training.averaging import MovingAverage
 from headway.training.checkpoint import (

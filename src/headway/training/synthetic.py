@@ -8,11 +8,10 @@ one continues, and a finished one is not repeated.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from headway.data.corpus import read_lines
-from headway.data.lines import Layout, Line
+from headway.data.lines import Layout
 from headway.data.options import DataSection, Synthesis
 from headway.decoding import Sampling
 from headway.errors import UserError
@@ -20,7 +19,7 @@ from headway.storage.checksums import checksum
 from headway.storage.model_directory import model_fingerprint
 from headway.translator import Translator
 from headway.translator.job import Job
-from headway.translator.lines import LineOptions, LineTranslator, Written
+from headway.translator.lines import JobNotice, LineOptions, LineTranslator
 
 REMEDY = "delete it, name another file, or make the two files a corpus of data.train"
 
@@ -30,11 +29,12 @@ def write_synthetic(data: DataSection, notice: Callable[[str], None]) -> None:
     for a file that exists and isn't such a translation."""
     faults = 0
 
-    def translate(lines: list[Line]) -> Written:
+    def count_or_tell(one: JobNotice) -> None:
         nonlocal faults
-        written = translator.translate(lines)
-        faults += len(written.notices)
-        return replace(written, notices=[])
+        if one.fault is None:
+            notice(one.text)
+        else:
+            faults += 1
 
     for synthesis in data.syntheses:
         _translator(synthesis)  # all are checked before the first translates
@@ -44,7 +44,7 @@ def write_synthetic(data: DataSection, notice: Callable[[str], None]) -> None:
         for text, job in zip(synthesis.given, _jobs(synthesis, REMEDY), strict=True):
             notice(f"{text}: translated by {synthesis.writer}")
             faults = 0
-            job.run(Layout().lines(read_lines(text)), translate, resume=True, notice=notice)
+            job.run(Layout().lines(read_lines(text)), translator.translate, resume=True, notice=count_or_tell)
             if faults:
                 notice(f"{text}: {faults:,} translations are missing or were cut off")
 

@@ -14,7 +14,8 @@ from headway.errors import UserError
 from headway.storage.model_info import ModelInfo
 from headway.storage.untrusted import clipped
 from headway.text.characters import is_blank, is_too_long, is_unicode
-from headway.text.tokenizer import UNK_ID, Piece, Tokenizer, language_tag
+from headway.text.subwords import Tokenizer
+from headway.text.tokenizer import UNK_ID, Piece, language_tag
 from headway.translator.glossary import begins_anywhere, follows_freely, goes_on
 
 Side = Literal["source", "target"]

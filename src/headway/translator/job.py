@@ -24,7 +24,7 @@ from headway.errors import UserError
 from headway.storage.atomic import TEMPORARY_SUFFIX, sync, try_lock, write_json
 from headway.storage.changes import first_change
 from headway.storage.untrusted import read_json
-from headway.translator.lines import Written
+from headway.translator.lines import JobNotice, Written
 
 FORMAT_VERSION = 1
 
@@ -78,7 +78,7 @@ class Job:
         translate: Callable[[list[Line]], Written],
         *,
         resume: bool,
-        notice: Callable[[str], None],
+        notice: Callable[[JobNotice], None],
         at_once: int = 1,
         stop: Callable[[], None] = lambda: None,
     ) -> int:
@@ -93,7 +93,7 @@ class Job:
                 refuse_other_job(self._record, finished["job"], self._identity, self._how_to_restart)
                 self._compare(finished.get("input_sha256", ""), lines)
                 self._journal.unlink(missing_ok=True)
-                notice(f"notice: {self.output}: is complete already")
+                notice(JobNotice(f"notice: {self.output}: is complete already"))
                 return finished["failed"]
             self._done = self._read_journal()
             if self._done.complete:
@@ -111,21 +111,21 @@ class Job:
         """Whether this very job was completed with `resume` before, or there is one that was stopped."""
         return self._journal.exists() or self._finished().get("job") == self._identity
 
-    def _write(self, lines: Iterable[Line], translate: _OfChunks, notice: Callable[[str], None]) -> None:
+    def _write(self, lines: Iterable[Line], translate: _OfChunks, notice: Callable[[JobNotice], None]) -> None:
         """Writes what is left to write, and gives the output its name."""
         with open(self._partial, "ab") as file:
             if not try_lock(file.fileno()) or not self._is_partial(file):
                 raise UserError(f"{self.output}: another process is writing it; wait until it ends, or stop it")
             self._cut(file)
             if self._done.chunks:
-                notice(f"notice: {self.output}: continues after line {self._done.lines:,}")
+                notice(JobNotice(f"notice: {self.output}: continues after line {self._done.lines:,}"))
             if not self._done.complete:
                 self._write_chunks(file, lines, translate, notice)
         self._partial.replace(self.output)
         sync(self.output.parent)
 
     def _write_chunks(
-        self, file: IO[bytes], lines: Iterable[Line], translate: _OfChunks, notice: Callable[[str], None]
+        self, file: IO[bytes], lines: Iterable[Line], translate: _OfChunks, notice: Callable[[JobNotice], None]
     ) -> None:
         chunked, read = chunks(lines, lambda line: len(line.text)), hashlib.sha256()
         for chunk in islice(chunked, self._done.chunks):
@@ -208,10 +208,11 @@ class Job:
         """Whether the locked file is still the partial file. If not, the previous owner of the lock has renamed it."""
         return self._partial.exists() and os.path.samestat(os.fstat(file.fileno()), self._partial.stat())
 
-    def _leave(self, file: IO[bytes], notice: Callable[[str], None]) -> None:
+    def _leave(self, file: IO[bytes], notice: Callable[[JobNotice], None]) -> None:
         """Keeps what is done, if anything is."""
         if self._journal.exists():
-            notice(f"notice: {self.output}: {self._done.lines:,} lines are done; {self._how_to_continue} continues")
+            done = f"{self._done.lines:,} lines are done"
+            notice(JobNotice(f"notice: {self.output}: {done}; {self._how_to_continue} continues"))
             return
         try:
             self._partial.unlink(missing_ok=True)

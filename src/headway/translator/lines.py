@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from headway.data.lines import Line
 from headway.errors import UserError
@@ -48,13 +48,21 @@ class LineOptions:
         return {**asdict(self), "glossary": [list(term) for term in self.glossary]}
 
 
+class JobNotice(NamedTuple):
+    """A message to the user about a job, or about a line without a complete translation."""
+
+    text: str
+    fault: Literal["were left blank", "were cut off", "lack terms of the glossary"] | None = None
+    """The fault of the line, in words for several lines."""
+
+
 @dataclass
 class Written:
     """The output of a chunk of lines."""
 
     text: str
     """The text to write, including line ends."""
-    notices: list[str] = field(default_factory=list)
+    notices: list[JobNotice] = field(default_factory=list)
     """One for each incomplete translation."""
     failed: int = 0
     """The number of lines that have no translation and are left blank."""
@@ -98,7 +106,7 @@ class LineTranslator:
         notices = [self._notice(line, translation, errors.get(line.number)) for line, translation in pairs]
         return Written(
             "".join(self._shown(translation, line.number) for line, translation in pairs),
-            [notice for notice in notices if notice],
+            [notice for notice in notices if notice is not None],
             sum(bool(line.fault) or translation.stopped in ("too_long", "failed") for line, translation in pairs),
         )
 
@@ -160,31 +168,36 @@ class LineTranslator:
     def _links(self, translation: Translation) -> Links:
         return translation.piece_links if self.options.pieces else translation.word_links
 
-    def _notice(self, line: Line, translation: Translation, error: Exception | None) -> str:
-        """Says why a translation is incomplete; empty for a complete one."""
-        longest = self.translator.longest_source
-        if line.fault:
-            return f"line {line.number} {line.fault}; its translation is left blank"
-        if error is not None:
-            said = " ".join(str(error).split())
-            return f"line {line.number} can't be translated ({type(error).__name__}: {said}); it is left blank"
-        if translation.stopped == "too_long":
-            pieces = len(translation.source_tokens)
-            size = f"{pieces} tokens" if pieces else f"{len(line.text):,} characters"
-            return (
-                f"line {line.number} has {size}, the model reads at most {longest} tokens; "
-                "its translation is left blank, split the line"
-            )
+    def _notice(self, line: Line, translation: Translation, error: Exception | None) -> JobNotice | None:
+        """Says why a translation is incomplete; None for a complete one."""
+        if why := self._why_blank(line, translation, error):
+            return JobNotice(f"line {line.number} {why}", "were left blank")
         if translation.stopped == "max_length":
-            if self.options.split:
-                return f"a sentence of line {line.number} was cut off; --max-length allows more"
-            more = len(translation.tokens) < longest
-            remedy = "--max-length allows more" if more else "the model knows no more places"
-            return f"line {line.number} was cut off after {len(translation.tokens)} tokens; {remedy}"
-        return "" if self.options.split else self._terms_lacking(line, translation.text)
+            return JobNotice(self._where_cut_off(line, translation), "were cut off")
+        lacking = "" if self.options.split else self._terms_lacking(line, translation.text)
+        return JobNotice(lacking, "lack terms of the glossary") if lacking else None
+
+    def _why_blank(self, line: Line, translation: Translation, error: Exception | None) -> str:
+        if line.fault:
+            return f"{line.fault}; its translation is left blank"
+        if error is not None:
+            return f"can't be translated ({type(error).__name__}: {' '.join(str(error).split())}); it is left blank"
+        if translation.stopped != "too_long":
+            return ""
+        pieces = len(translation.source_tokens)
+        size = f"{pieces} tokens" if pieces else f"{len(line.text):,} characters"
+        most = f"the model reads at most {self.translator.longest_source} tokens"
+        return f"has {size}, {most}; its translation is left blank, split the line"
+
+    def _where_cut_off(self, line: Line, translation: Translation) -> str:
+        if self.options.split:
+            return f"a sentence of line {line.number} was cut off; --max-length allows more"
+        more = len(translation.tokens) < self.translator.longest_source
+        remedy = "--max-length allows more" if more else "the model knows no more places"
+        return f"line {line.number} was cut off after {len(translation.tokens)} tokens; {remedy}"
 
     def _terms_lacking(self, line: Line, translation: str) -> str:
-        """A notice of the glossary's terms that a line has beyond the most, or that its translation lacks, if any."""
+        """Tells of the glossary's terms that a line has beyond the most, or that its translation lacks, if any."""
         text = ProtectedText.of(line.text, self.translator.info.source_tokenizer)
         if left_out := text.terms_left_out(self._glossary):
             return (

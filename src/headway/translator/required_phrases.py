@@ -17,7 +17,7 @@ from headway.text.protected import (
     with_protected,
     with_runs,
 )
-from headway.text.tokenizer import Tokenizer
+from headway.text.subwords import Tokenizer
 from headway.translator.glossary import Glossary, Term, goes_on
 from headway.translator.placing import TagLayout
 from headway.translator.translation import Stopped, Translation

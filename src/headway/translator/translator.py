@@ -17,7 +17,7 @@ from headway.devices import EngineName, TranslatingPrecision, pick_device
 from headway.errors import UserError
 from headway.storage import Aligner, AnyModel, Calibration, ModelDirectory, read_model
 from headway.text.characters import as_text, as_texts
-from headway.text.tokenizer import fingerprint
+from headway.text.subwords import fingerprint
 from headway.translator.above import Above
 from headway.translator.aligning import Links, choose_aligner, piece_links, word_links
 from headway.translator.codec import Codec, Side
@@ -138,13 +138,17 @@ class Translator:
         return self.info.calibration
 
     def search_options(self, **options: Any) -> SearchOptions:
-        """The given options (those that aren't None), then those of the model directory, except a choice by numbers
-        where the given ones leave no beam, then the defaults. Raises UserError."""
+        """The given options (those that aren't None), then those of the model directory, as far as the given beam
+        allows them, then the defaults. Raises UserError."""
         given = {name: value for name, value in options.items() if value is not None}
         if "sample" in given and not {"beam_size", "length_penalty"}.isdisjoint(given):
             raise UserError("sampling follows no beam: leave beam_size and length_penalty out")
-        beamless = {"check_numbers": False} if "sample" in given or given.get("beam_size") == 1 else {}
-        return SearchOptions(**{**self.info.decoding, **beamless, **given})
+        own = dict(self.info.decoding)
+        if "sample" in given or given.get("beam_size") == 1:
+            own["check_numbers"] = False
+        if isinstance(width := given.get("beam_size"), int):
+            own["n_best"] = min(own.get("n_best", 1), width)
+        return SearchOptions(**{**own, **given})
 
     def translate(
         self,

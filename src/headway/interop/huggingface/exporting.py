@@ -22,7 +22,8 @@ from headway.model.positions import sinusoidal_table
 from headway.storage import StoredModel
 from headway.storage.atomic import write_directory, write_json
 from headway.storage.untrusted import clipped
-from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, UNK_ID, fingerprint
+from headway.text.subwords import fingerprint
+from headway.text.tokenizer import BOS_ID, CONTROL_PIECES, UNK_ID
 
 ARCHITECTURES = {
     "marian": "MarianMTModel",

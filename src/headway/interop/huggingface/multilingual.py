@@ -17,8 +17,8 @@ from headway.storage.model_info import ModelInfo
 from headway.storage.untrusted import clipped, parse_json, read_json, read_plain
 from headway.text.characters import HALF_PAIR, is_unicode
 from headway.text.sentencepiece_model import renumbered, text_pieces
-from headway.text.subwords import SubwordTokenizer
-from headway.text.tokenizer import CONTROL_PIECES, Tokenizer, language_token
+from headway.text.subwords import SubwordTokenizer, Tokenizer
+from headway.text.tokenizer import CONTROL_PIECES, language_token
 
 CONTROLS = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
 """fairseq's ids of its control symbols."""
