@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from headway.kernels.dropout import Dropout, dropout
-from headway.model import Decoder, DecoderLayer, Encoder, EncoderLayer, PositionwiseFeedForward, causal_mask
+from headway.model import Decoder, DecoderLayer, Encoder, EncoderLayer, PositionwiseFeedForward, causal_mask, cross_mask
 
 
 def test_feed_forward_is_equation_2():
@@ -54,13 +54,13 @@ def test_post_norm_output_is_normalised_and_pre_norm_is_a_sum():
     torch.testing.assert_close(pre(x), z + pre.feed_forward(pre.feed_forward_residual.norm(z)))
 
 
-def test_rows_whose_keys_are_all_hidden_get_nothing_from_memory():
+def test_rows_of_target_padding_get_nothing_from_memory():
     layer = DecoderLayer(32, 4, 64).eval()
     seen = []
     core = layer.cross_attention.core
     core.register_forward_pre_hook(lambda _, args, kwargs: (args, {"return_weights": True}), with_kwargs=True)
     core.register_forward_hook(lambda _, inputs, output: seen.append(output[1]))
-    mask = torch.tensor([True, True, False])[None, None, :, None].expand(1, 1, 3, 7)
+    mask = cross_mask(torch.ones(1, 1, 1, 7, dtype=torch.bool), torch.tensor([[2, 5, 0]]))
     layer(torch.randn(1, 3, 32), torch.randn(1, 7, 32), None, mask)
     [weights] = seen
     assert weights.shape == (1, 4, 3, 7)

@@ -26,5 +26,8 @@ def test_a_start_symbol_that_is_the_pad_id_is_seen():
     assert target_mask(ids, 0)[0, 0].tolist() == [[T, F, F, F], [T, T, F, F], [T, T, T, F], [T, T, T, F]]
 
 
-def test_cross_mask_hides_source_padding():
-    assert cross_mask(padding_mask(torch.tensor([[5, 6, 0]]), 0))[0, 0].tolist() == [[T, T, F]]
+def test_cross_mask_hides_source_padding_and_where_asked_rows_of_target_padding():
+    source_mask = padding_mask(torch.tensor([[5, 6, 0]]), 0)
+    assert cross_mask(source_mask)[0, 0].tolist() == [[T, T, F]]
+    rows = cross_mask(source_mask, torch.tensor([[2, 5, 0]]), 0)
+    assert rows[0, 0].tolist() == [[T, T, F], [T, T, F], [F, F, F]]

@@ -29,6 +29,14 @@ def target_mask(ids: Tensor, pad_id: int) -> Tensor:
     return visible & causal_mask(ids.size(1), ids.device)
 
 
-def cross_mask(source_mask: Tensor) -> Tensor:
-    """For encoder-decoder attention: hides source padding from every position of the target. (batch, 1, 1, source)"""
-    return source_mask
+def cross_mask(source_mask: Tensor, target_ids: Tensor | None = None, pad_id: int = 0) -> Tensor:
+    """For encoder-decoder attention: hides source padding and, where `target_ids` is given, the rows of target padding.
+
+    source_mask: (batch, 1, 1, source length), target_ids: (batch, target length)
+    -> (batch, 1, 1 or target length, source length). A hidden row attends to nothing: zero weights, zero output.
+    """
+    if target_ids is None:
+        return source_mask
+    real = target_ids != pad_id
+    real[:, 0] = True  # the start symbol, see target_mask
+    return source_mask & real[:, None, :, None]
