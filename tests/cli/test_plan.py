@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from headway.cli import app
 from headway.cli.plan import _bytes
 from headway.data.encoding import EncodedChunk, PairCounts
+from headway.data.packing import Joined
 from headway.data.shards import ShardsWriter
 from headway.errors import UserError
 from headway.recipe.planning import HARDWARE
@@ -115,8 +116,9 @@ def write_prepared(folder: Path, *sizes: int, dtype: str = "<u2", vocab_size: tu
     writer = ShardsWriter(folder / "train", np.dtype(dtype), len(sizes))
     for corpus, size in enumerate(sizes):
         ids, ones = np.arange(2 * size), np.ones(size, dtype=np.int64)
+        sides = Joined(ids, 2 * ones), Joined(ids[:size], ones)
         no_hashes = np.empty((0, size), dtype=np.uint64)
-        writer.add(EncodedChunk(corpus, 1, PairCounts(), ids, ids[:size], 2 * ones, ones, [], no_hashes))
+        writer.add(EncodedChunk(corpus, 1, PairCounts(), *sides, [], no_hashes))
     writer.finish()
     for side, size in zip(("source", "target"), vocab_size, strict=True):
         words = WordTokenizer([f"w{number}" for number in range(size - len(CONTROL_PIECES))])

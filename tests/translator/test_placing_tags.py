@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.documents.parsing import parse_document
-from headway.text.protected import joined, split_protected, syntax_name, with_protected
+from headway.text.protected import joined, split_protected, syntax_name, with_protected, with_runs
 from headway.translator.placing import MOST_NODES, TagLayout, tag_pairs
 
 WORD = re.compile(r"\w+|[^\w\s]")
@@ -18,11 +18,16 @@ def spans(text):
     return [match.span() for match in WORD.finditer(text)]
 
 
+def plain(sentence):
+    """What the model gets of it."""
+    return sentence.layout.plain
+
+
 def placed(text, translation, links, format_="html"):
     """links: numbers of aligned words and punctuation marks, those of the source first."""
     document = parse_document(text, format_, "de")
     [sentence] = document.sentences
-    source, target = spans(sentence.whole), spans(translation)
+    source, target = spans(plain(sentence)), spans(translation)
     elements = sentence.from_whole(translation, [(*target[j], *source[i]) for i, j in links])
     return None if elements is None else document.joined([elements])
 
@@ -237,8 +242,8 @@ def test_emoji_move_with_the_words_beside_them(text, wanted):
 def test_a_text_that_stays_as_it_is_keeps_its_spaces(text):
     document = parse_document(text, "html", "de")
     [sentence] = document.sentences
-    whole = spans(sentence.whole)
-    elements = sentence.from_whole(sentence.whole, [(*one, *one) for one in whole])
+    whole = spans(plain(sentence))
+    elements = sentence.from_whole(plain(sentence), [(*one, *one) for one in whole])
     assert document.joined([elements]) == text
 
 
@@ -257,7 +262,7 @@ def test_tags_without_a_place_are_told(text, translation, links):
 @pytest.mark.parametrize("text", ["Ein <b>a <i>b</b> c</i> d", "<b>" + "a <i>b</i> " * 200])
 def test_what_is_not_nested_or_too_much_is_split(text):
     [sentence] = parse_document(text, "html", "de").sentences
-    assert sentence.whole is None
+    assert sentence.layout is None
     assert len(sentence.runs) > 1
 
 
@@ -294,12 +299,12 @@ def test_every_tag_comes_back_once_in_valid_nesting(text, data):
     target = spans(translation)
     translated = []
     for sentence in document.sentences:
-        source = spans(sentence.whole)
+        source = spans(plain(sentence))
         alignment = [
             (*one, *source[number]) for one in target if (number := data.draw(st.integers(-1, len(source) - 1))) >= 0
         ]
         found = sentence.from_whole(translation, alignment)
-        translated.append(sentence.from_runs(["x"] * len(sentence.runs)) if found is None else found)
+        translated.append(with_runs(sentence.elements, ["x"] * len(sentence.runs)) if found is None else found)
         if found is not None:
             said = "".join(one for one in found if isinstance(one, str))
             assert list(filter(str.isalnum, said)) == list(filter(str.isalnum, translation)) or "<sup" in text
@@ -413,5 +418,5 @@ def test_all_syntax_of_a_text_comes_back_once_in_valid_nesting(text, data):
 
 def test_words_beside_a_tag_around_punctuation_are_words_of_their_own():
     [sentence] = parse_document("Pfad<b> - </b>Hund<i>,</i> ja", "html", "de").sentences
-    assert sentence.whole == "Pfad Hund ja"
+    assert plain(sentence) == "Pfad Hund ja"
     assert placed("Pfad<b> - </b>Hund", "PATH DOG", straight(2)) == "PATH <b> - </b>DOG"
