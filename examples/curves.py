@@ -23,4 +23,6 @@ def main(run: Path, *, follow: bool) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("give the run: python examples/curves.py runs/mine")
     main(Path(sys.argv[1]), follow=True)

@@ -7,7 +7,7 @@ from threading import Event, Thread
 
 import pytest
 
-from tests.held_files import held_files
+from tests.held_files import is_held
 
 
 @pytest.mark.usefixtures("held_files_stay")
@@ -53,7 +53,7 @@ def test_files_that_another_thread_closes_meanwhile_are_no_error():
     thread.start()
     try:
         with open(__file__, "rb"):
-            assert all(__file__ in held_files() for _ in range(300))
+            assert all(is_held(__file__) for _ in range(300))
     finally:
         done.set()
         thread.join()

@@ -69,7 +69,7 @@ def test_a_term_brings_torch_for_its_text_alone(auto, folder, caplog):
     assert with_terms[2] == by_torch[2].text
     auto.translate(TEXTS, glossary=TERM)
     assert [record.message for record in caplog.records] == [
-        "headway: a glossary needs torch, which is slower than CTranslate2"
+        "notice: a glossary needs torch, which is slower than CTranslate2"
     ]
 
 

@@ -169,7 +169,7 @@ class Service:
         if wanted.source.lower() != AUTO:
             pair = self.pairs.get((same_language(wanted.source, candidates) or wanted.source, target))
             if pair is None:
-                raise UserError(f"source: into {target} there are {', '.join(candidates)}, and {AUTO}")
+                raise UserError(f"source: unknown for target {target}; choose one of {', '.join([*candidates, AUTO])}")
             return [pair] * len(texts), None
         chosen, detected = [], []
         format_: TextFormat = wanted.format if isinstance(wanted, TranslateRequest) else "text"

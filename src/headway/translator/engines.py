@@ -125,7 +125,7 @@ class Engines:
     def _tell(self, what: str) -> None:
         """Tells that torch stands in for CTranslate2. what: needs it. Raises UserError where it isn't installed."""
         need_torch(what)
-        logging.getLogger(__name__).warning("headway: %s needs torch, which is slower than CTranslate2", what)
+        logging.getLogger(__name__).warning("notice: %s needs torch, which is slower than CTranslate2", what)
 
     def for_inspecting(self) -> Searcher:
         """The engine's searcher if the user chose the engine, else torch's, whose beams can be looked at. Raises
