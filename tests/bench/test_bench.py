@@ -3,9 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from headway.bench.contenders import race
-from headway.bench.training import bench_training, in_batches, speeds
+from headway.bench.training import RandomText, bench_training, in_batches, make_headway, speeds
 from headway.bench.translating import bench_translating
 from headway.cli.plan import recipe_of
 from headway.errors import UserError
@@ -66,6 +67,41 @@ def test_what_has_no_room_for_the_text_is_refused(measure, change, monkeypatch):
     monkeypatch.setattr("headway.bench.translating.Contender", None)
     with pytest.raises(UserError, match=f"^{change}: .*use more"):
         measure(recipe_of(["tiny", "training.device=cpu", change]))
+
+
+def test_layers_are_compiled_where_a_contender_asks_for_it(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(torch, "compile", lambda call: compiled.append(call) or call)
+    recipe = recipe_of(["tiny", "model.d_model=32", "tokenizer.vocab_size=40", "training.tokens_per_batch=200"])
+    config = recipe.transformer_config((40, 40))
+    text = RandomText.of(config, recipe.training)
+    for asked, count in ((False, 0), (True, config.encoder_layers + config.decoder_layers)):
+        make_headway(config, recipe.training, "cpu", text, compiled=asked)(1)
+        assert len(compiled) == count
+
+
+@pytest.mark.parametrize(("kind", "compiled"), [("cpu", False), ("cuda", True)])
+def test_only_a_card_of_nvidia_is_asked_for_compiled_layers(monkeypatch, kind, compiled):
+    """Where it was measured, on CPU, it is slower."""
+    made = []
+
+    class Made(Fake):
+        def __init__(self, name, *_, device):
+            super().__init__(name, *[0.1] * 20)
+            made.append(name)
+
+        def end(self):
+            return None
+
+    monkeypatch.setattr("headway.bench.training.pick_device", lambda _: kind)
+    monkeypatch.setattr("headway.bench.training.Contender", Made)
+    monkeypatch.setattr("headway.bench.training.matrix_peak", lambda *_: 1e12)
+    monkeypatch.setattr("headway.bench.training.fastest_dtype", lambda _: torch.float32)
+    monkeypatch.setattr("headway.bench.training.device_name", str)
+    monkeypatch.setattr("headway.bench.training.training_dtype", lambda *_: torch.float32)
+    found = bench_training(recipe_of(["tiny", "training.tokens_per_batch=200"]))
+    assert [row["name"] for row in found["rows"]] == made
+    assert ("headway, layers compiled" in made) == compiled
 
 
 def test_padded_batches_keep_to_their_tokens_and_lose_no_pair():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Container, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ from headway.training.loss import TranslationLoss
 from headway.training.optim import make_optimizers
 from headway.training.step import on_device, train_step
 
-HEADWAY = "headway"
+HEADWAY, COMPILED = "headway", "headway, layers compiled"
 ROUNDS = 5
 SECONDS = 2.0
 """Length of a round: as many steps as headway makes in this time, at least one."""
@@ -102,13 +103,16 @@ def prepare_process(device: torch.device) -> None:
 
 
 def make_headway(
-    config: ModelConfig, options: TrainingSection, device_of: str, text: RandomText
+    config: ModelConfig, options: TrainingSection, device_of: str, text: RandomText, *, compiled: bool = False
 ) -> Callable[[int], None]:
-    """Makes the first steps, as many as it is asked for, as a run does; at a rate of 0."""
+    """Makes the first steps, as many as it is asked for, as a run does; at a rate of 0. compiled: torch compiles the
+    layers, as no run lets it."""
     device = torch.device(device_of)
     prepare_process(device)
     dtype = training_dtype(options.precision, device)
     model = Transformer(config).to(device)
+    for layer in (*model.encoder.layers, *model.decoder.layers) if compiled else ():
+        layer.compile()
     loss_of = TranslationLoss(model, options.label_smoothing)
     optimizers = make_optimizers(model, options.optimizer, options.adam_beta2, dtype)
     scaler = GradScaler(device.type) if dtype == torch.float16 else None
@@ -195,13 +199,14 @@ def bench_training(recipe: Recipe) -> dict[str, Any]:
     spent, _ = headway.work(1)
     steps = max(1, min(len(text.steps), int(SECONDS / spent)))
     pairs = text.pairs(steps)
-    contenders = [
-        headway,
-        *(Contender(name, make_peer_worker, name, *arguments, pairs, device=str(device)) for name in peers()),
-    ]
+    own = [headway]
+    if device.type == "cuda":
+        own.append(Contender(COMPILED, partial(make_headway, compiled=True), *arguments, text, device=str(device)))
+    others = [Contender(name, make_peer_worker, name, *arguments, pairs, device=str(device)) for name in peers()]
+    contenders = [*own, *others]
     dtype = fastest_dtype(device)
     before = matrix_peak(dtype, device)
-    seconds, failures = race(contenders, lambda one: (steps,) if one is headway else (), ROUNDS, warm_up=1)
+    seconds, failures = race(contenders, lambda one: (steps,) if one in own else (), ROUNDS, warm_up=1)
     peak = max(before, matrix_peak(dtype, device))
     sources, targets = (sum(map(len, side)) for side in zip(*pairs, strict=True))
     products, _ = forward_work(config, sources, targets, 0, 0)
