@@ -26,7 +26,7 @@ settings.load_profile("steady")  # pytest --hypothesis-profile full takes the ot
 
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
-    """Every test starts from the same random state."""
+    """Every test starts from the same random state, on CPU."""
     torch.default_generator.manual_seed(0)  # torch.manual_seed notes a traceback for each kind of device
 
 

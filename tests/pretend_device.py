@@ -111,8 +111,8 @@ class Products(TorchDispatchMode):
 
 
 class InFixedOrder(TorchDispatchMode):
-    """Refuses what CUDA refuses within its block, where deterministic algorithms are asked for and it has none: the
-    second list of torch.use_deterministic_algorithms, but for pictures and sound."""
+    """Within its block, refuses the operations that CUDA has no deterministic algorithm for, where one is asked for:
+    the second list of torch.use_deterministic_algorithms, without its modules, which headway doesn't use."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.__name__.split(".")[0].strip("_")

@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -79,6 +80,23 @@ def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
     import torch
 
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
+
+
+@contextlib.contextmanager
+def fixed_order(*, asked: bool) -> Iterator[None]:
+    """Within its block torch uses only algorithms that add in a fixed order, if this is asked for. An operation that
+    has no such algorithm on its device is a RuntimeError."""
+    import torch
+
+    before = torch.are_deterministic_algorithms_enabled()
+    if asked:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it, torch refuses products on CUDA
+        torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        if asked:
+            torch.use_deterministic_algorithms(before)
 
 
 def keep_large_allocations(device: torch.device) -> None:

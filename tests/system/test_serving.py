@@ -170,7 +170,7 @@ def test_what_is_wrong_at_the_start_is_one_line(server, trained, tmp_path):
     assert "No such file" in complaint("serve", trained, "--api-keys", tmp_path / "none", "--port", 0)
     for name in ("*", "https://translate.example.org", ":5000", "..", "bücher.de"):
         assert f"{name}: must be a host's name" in complaint("serve", trained, "--allowed-host", name)
-    for origin in ("example.org", "https://example.org/", "https://Example.org", "**"):
+    for origin in ("example.org", "https://example.org/", "https://Example.org", "https://*.a.org", "http://a.org:80"):
         assert f"{origin}: must be * or an origin" in complaint("serve", trained, "--allow-origin", origin)
 
 

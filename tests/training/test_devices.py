@@ -12,6 +12,7 @@ from tests.training.test_loop import files as files  # noqa: PLC0414  # a fixtur
 from tests.training.test_stages import document
 from tests.training.test_stages import files as stage_files  # a fixture
 
+from headway.devices import fixed_order
 from headway.errors import UserError
 from headway.recipe.reading import make_recipe
 from headway.storage import load_model
@@ -96,36 +97,43 @@ def test_all_products_of_a_step_are_in_the_precision(files, tmp_path, pretend_de
     assert torch.get_float32_matmul_precision() == "highest"
 
 
-@pytest.fixture
-def any_order(monkeypatch):
-    """At the end of the test, too."""
-    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
-    yield
-    torch.use_deterministic_algorithms(False)
-
-
 @pytest.mark.parametrize("way", WAYS[:2], ids=named)
 def test_a_deterministic_run_needs_nothing_that_cuda_has_no_such_algorithm_for(
-    files, tmp_path, pretend_device, any_order, way
+    files, tmp_path, pretend_device, monkeypatch, way
 ):
-    """From the first step to the translations of the last validation."""
+    """From the first step to the translations of the last validation. What follows in the process may need it."""
     pretend_device("cuda")
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    asked = []
+
+    def counted(*arguments):
+        asked.append(torch.are_deterministic_algorithms_enabled())
+        return take_step(*arguments)
+
+    monkeypatch.setattr(loop, "take_step", counted)
     with InFixedOrder():
-        run(recipe(files, **way, max_steps=8, device="cuda", deterministic=True), tmp_path / "run")
-    assert torch.are_deterministic_algorithms_enabled()
+        train(
+            recipe(files, **way, max_steps=8, device="cuda", deterministic=True), tmp_path / "run", Reporter(quiet=True)
+        )
+    assert asked == [True] * 8
+    assert not torch.are_deterministic_algorithms_enabled()
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] in (":4096:8", ":16:8")
     assert sum("valid_bleu" in entry for entry in log(tmp_path / "run")) == 1
 
 
-def test_sampling_has_no_deterministic_algorithm_on_cuda(files, tmp_path, pretend_device, any_order):
+def test_sampling_has_no_deterministic_algorithm_on_cuda(files, tmp_path, pretend_device):
     """So minimum risk is refused with it."""
     run(recipe(files, max_steps=8), tmp_path / "first")
     way = {"risk_samples": 2, "max_steps": 8, "init_from": str(tmp_path / "first")}
     with pytest.raises(UserError, match="deterministic goes without risk_samples"):
         recipe(files, **way, deterministic=True)
     pretend_device("cuda")
-    torch.use_deterministic_algorithms(True)
-    with InFixedOrder(), pytest.raises(RuntimeError, match="cumsum does not have a deterministic"):
+    with (
+        fixed_order(asked=True),
+        InFixedOrder(),
+        pytest.raises(RuntimeError, match="cumsum does not have a deterministic"),
+    ):
         run(recipe(files, **way, device="cuda"), tmp_path / "second")
 
 

@@ -105,8 +105,8 @@ def prepare_process(device: torch.device) -> None:
 def make_headway(
     config: ModelConfig, options: TrainingSection, device_of: str, text: RandomText, *, compiled: bool = False
 ) -> Callable[[int], None]:
-    """Makes the first steps, as many as it is asked for, as a run does; at a rate of 0. compiled: torch compiles the
-    layers, as no run lets it."""
+    """Makes the first steps, as many as it is asked for, as a run does; at a rate of 0. compiled: compile
+    the layers with torch, which training doesn't do."""
     device = torch.device(device_of)
     prepare_process(device)
     dtype = training_dtype(options.precision, device)

@@ -28,7 +28,7 @@ from headway.cli import (
 )
 from headway.cli.files import prepare_streams
 from headway.errors import NEEDS_TORCH, UserError
-from headway.storage.atomic import TEMPORARY_SUFFIX, is_out_of_space
+from headway.storage.atomic import is_out_of_space
 
 app = typer.Typer(
     name="headway",
@@ -103,8 +103,7 @@ def _run() -> int:
     except OSError as error:
         if error.filename is None and not is_out_of_space(error):
             raise
-        file = str(error.filename or "output").removesuffix(TEMPORARY_SUFFIX)
-        return _complain(f"{file}: {error.strerror}")
+        return _complain(f"{error.filename or 'output'}: {error.strerror}")
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a complaint of the command-line parser
             raise

@@ -77,7 +77,6 @@ def inspect(
     from headway.insight.analyses import names_by_sentence
     from headway.insight.analyses.analysis import LONGEST_ANALYSED, TokenNames
     from headway.insight.maps import KINDS
-    from headway.insight.what_if import usual_cases
     from headway.storage import find_model
     from headway.translator.lines import language_prefix
 
@@ -103,14 +102,14 @@ def inspect(
     translator = files.load_translator(model, device, threads=threads, core=core)
     translator.domain = [source for source, _ in files.validation_pairs(model)]
     text = language_prefix(translator, target_language) + text
-    cases, is_page = [], suffix == ".html"
+    is_page = suffix == ".html"
     if is_page:
-        cases = usual_cases(translator.info.config, translator.info.source_tokenizer.split_tag(text)[1])
-        files.tell(f"trying {len(cases)} edits of the model and of the text for the page")
+        files.tell("trying edits of the model and of the text for the page")
         if not analysis and translator.is_readable(text, LONGEST_ANALYSED):
             analysis = names_by_sentence()
     analyses = requested(analysis or [], model, translator)
-    record = translator.inspect(text, target, cases=cases, order=is_page, history=history, analyses=analyses)
+    cases = "usual" if is_page else ()
+    record = translator.inspect(text, target, cases=cases, history=history, analyses=analyses)
     if output is not None and suffix in WHOLE:
         content = record.to_page() if is_page else record.to_json() + "\n"
         output.write_text(content, encoding="utf-8", newline="\n")
@@ -192,7 +191,7 @@ def _numbers(option: str, text: str, count: int, other: str) -> list[int]:
         return list(range(1, count + 1))
     numbers = [int(number) if number.strip().isdecimal() else 0 for number in text.split(",")]
     if not all(1 <= number <= count for number in numbers):
-        raise UserError(f"{option} {text}: must be numbers from 1 to {count}, with commas, or all, or {other}")
+        raise UserError(f"{option} {text}: must be {other}, all, or numbers from 1 to {count} separated by commas")
     return numbers
 
 

@@ -20,6 +20,9 @@ from headway.serving.settings import Limits, Settings
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine in the Host of a request."""
+HOST = r"([a-z\d_-]+(\.[a-z\d_-]+)*|\[[\da-f:.]+\])"
+ORIGIN = rf"\*|null|(?!https://.*:443$|http://.*:80$)[a-z][a-z\d+.-]*://{HOST}(:\d+)?"
+"""Patterns of a host's name, and of an origin as browsers send it: without the scheme's own port."""
 MOST_NAMED = 20
 """Language pairs that are named one by one when the models are loaded."""
 
@@ -105,10 +108,10 @@ def serve(
     given["rate_limit"] = parse_limits(rate_limit)
     given["metrics_key"] = "" if metrics_key is None else next(iter(_read_keys(metrics_key)))
     for name in allowed_host or ():
-        if not re.fullmatch(r"[a-z\d_-]+(\.[a-z\d_-]+)*|\[[\da-f:.]+\]", host_name(name), re.ASCII):
+        if not re.fullmatch(HOST, host_name(name), re.ASCII):
             raise UserError(f"--allowed-host {name}: must be a host's name, such as translate.example.org")
     for origin in allow_origin or ():
-        if not re.fullmatch(r"\*|null|[a-z][a-z\d+.-]*://[^\s/?#A-Z]+", origin):
+        if not re.fullmatch(ORIGIN, origin, re.ASCII):
             raise UserError(f"--allow-origin {origin}: must be * or an origin as browsers send it: https://example.org")
     hosts = (*(allowed_host or ()), *own)
     settings = Settings(**given, allowed_hosts=hosts, allowed_origins=tuple(allow_origin or ()))

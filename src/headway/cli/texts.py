@@ -106,7 +106,7 @@ def split(
         raise UserError("--output is missing: the folder to make")
     if bool(pairs) == bool(source) or (pairs and target):
         raise UserError(f"give either PAIRS ({ANY_PAIRS}) or --source with its --target")
-    columns = options.columns_of(column)
+    columns = _columns_of(column, target)
     corpus = replace(as_corpus(pairs or source or [], target or []), columns=columns)
     named = corpus.named_languages()
     languages = {"source": source_language or named[0], "target": target_language or named[1]}
@@ -141,7 +141,7 @@ def check(
     if bool(pairs) == bool(source) or (pairs and target):
         raise UserError(f"give either PAIRS ({ANY_PAIRS}) or --source with its --target")
     given, languages = pairs or source or [], (source_language, target_language)
-    columns = options.columns_of(column)
+    columns = _columns_of(column, [*(target or []), *(valid_target or [])])
     read = list(parallel_pairs(given, target or [], lenient=True, languages=languages, columns=columns))
     held_out = ()
     if valid_source:
@@ -162,6 +162,13 @@ def check(
         typer.echo(f"{finding.count:>7,}  {finding.name}: {finding.meaning}\n         {places}")
     if not found.findings:
         typer.echo("nothing to doubt")
+
+
+def _columns_of(column: list[int] | None, target: Files) -> tuple[int, int] | None:
+    """The columns of files that hold both sides. Raises UserError, also if there are others."""
+    if column and target:
+        raise UserError(f"--column chooses columns of files that hold both sides; leave it out with {target[0]}")
+    return options.columns_of(column)
 
 
 def perturb(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,7 +51,7 @@ class Notices:
 
     def __init__(self) -> None:
         self._lines = Counter[str]()
-        """Lines by their fault."""
+        """Number of lines with each fault."""
         self.failed = 0
         """Lines that have no translation."""
 
@@ -306,10 +307,8 @@ def _whole_file(work: Work, file: str, kind: str, output: Path | None, threads: 
     data = input_bytes(file)
     if output is None and sys.stdout.isatty() and b"\0" in data:
         raise UserError(f"{file}: give --output FILE: {kind} is no text for a terminal")
-    if output is not None and output.suffix and not is_device(output):
-        other = kind_of(output.name)
-        if other != kind and (other is not None or b"\0" in data):
-            raise UserError(f"{output}: {kind} is written, as {file} is read; end the file's name in .{kind}")
+    if output is not None and not is_device(output):
+        _check_end(output, file, kind)
     keep_few_matrix_kernels()
     use_threads(threads)
     lines = work.load()
@@ -325,6 +324,15 @@ def _whole_file(work: Work, file: str, kind: str, output: Path | None, threads: 
     if found.truncated:
         tell(f"notice: {file}: a sentence of {found.truncated} texts was cut off; --max-length allows more")
     write_bytes(found.data, output)
+
+
+def _check_end(output: Path, file: str, kind: str) -> None:
+    """Raises UserError if the name to write is that of another kind."""
+    with suppress(UserError):  # of a kind that isn't translated
+        if kind_of(output.name) in (None, kind):
+            return
+    end = "strings.xml" if kind == "android" else f".{kind}"
+    raise UserError(f"{output}: {file} is read as {kind}, so {kind} is written; give a name that ends in {end}")
 
 
 def _on_cluster(

@@ -109,7 +109,7 @@ def check_corpus(pairs: Sequence[Pair], held_out: Iterable[Pair] = ()) -> Corpus
 
 
 def _of_readable(test: Test) -> Test:
-    """The test, of text that is UTF-8 alone."""
+    """The test, false for text that isn't valid UTF-8."""
     return lambda text, other: not _RAW_BYTE.search(text) and test(text, other)
 
 

@@ -245,7 +245,8 @@ def _choose_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, f
     before_risk = 2 * measured.seconds_before + measured.seconds_of_validation
     risk = min(SHARE_OF_RISK * (1 - share_of_student), (before_risk + MOST_RISK_STEPS * step_of_risk) / seconds)
     has_steps = risk * seconds >= before_risk + FEWEST_RISK_STEPS * step_of_risk
-    if epochs >= EPOCHS_OF_RISK and has_steps and not choice.has("training.learning_rate"):
+    may_sample = not choice.has("training.learning_rate") and not choice.has("training.deterministic")
+    if epochs >= EPOCHS_OF_RISK and has_steps and may_sample:
         shares = {**shares, "direction": shares["direction"] - risk, "risk": risk}
     if fast:
         shares["student"] = share_of_student
@@ -259,8 +260,8 @@ def _choose_stages(choice: Choice, measured: TrainingSpeed, seconds: float, *, f
         if before_it > share * seconds / 2:
             missing = math.ceil((2 * before_it / share - seconds) / 6) / 10
             raise UserError(
-                f"stage {name} has about {max(0.0, share * seconds):.0f} seconds, and what comes before its first step "
-                f"takes {before_it:.0f}, more than half of them; give more --minutes, at least {missing:.1f} more"
+                f"stage {name} has about {max(0.0, share * seconds):.0f} seconds, and starting it takes "
+                f"{before_it:.0f}, more than half; give more --minutes, at least {missing:.1f} more"
             )
         passes = {"risk": RISK_PASSES, "student": STEP_OF_STUDENT}.get(name, 1.0)
         training = _steps_for(measured, share * seconds - before_it, passes)

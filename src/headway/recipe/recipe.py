@@ -135,8 +135,8 @@ class TrainingSection(Section):
     device: Annotated[str, Field(pattern=DEVICE)] = "auto"
     """`cuda`, `mps` or `cpu`; `auto` is the first of these that is available. `cuda:1` is the second such device."""
     deterministic: bool = False
-    """Use only those algorithms of torch that add in a fixed order: slower, but two runs on CUDA are then equal bit for
-    bit, as they always are on CPU."""
+    """Train with only those algorithms of torch that add in a fixed order: slower, but meant to make two runs on CUDA
+    equal bit for bit, as they always are on CPU."""
 
     @model_validator(mode="after")
     def _possible(self) -> TrainingSection:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 
 from headway.data.batches import MicroBatch
-from headway.devices import pick_device
+from headway.devices import fixed_order, pick_device
 from headway.errors import UserError
 from headway.recipe.recipe import Recipe
 from headway.recipe.sizes import work_of_update
@@ -75,7 +75,8 @@ def _train_one(
         run = start(recipe, folder, reporter.line, ranks, reporter.preparing, earlier)
         stop = StopRequests(alone=ranks.count == 1)
         with stop.listening():
-            progress = run_loop(run, stop, reporter, watch)
+            with fixed_order(asked=recipe.training.deterministic):
+                progress = run_loop(run, stop, reporter, watch)
             if ranks.leads and translates:
                 with stop.interruptible():
                     end_run(recipe, folder, progress.all_minutes, reporter.line)

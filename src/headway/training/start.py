@@ -1,7 +1,6 @@
 """Opens a run, a new one or at its last checkpoint. A new run has random weights, or the weights and the tokenizers of
 an existing model, whose training then counts as work of this run, too."""
 
-import os
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -59,7 +58,7 @@ def start(
     options = recipe.training
     device = torch.device(pick_device(options.device))
     dtype = training_dtype(options.precision, device)
-    _prepare_process(device, options.deterministic)
+    _prepare_process(device)
     with ranks.lead_first():
         checkpoint = open_run(folder, notice) if ranks.leads else last_checkpoint(folder / "checkpoints", notice)
         identity = folder.stat()
@@ -112,13 +111,10 @@ def start(
     return run
 
 
-def _prepare_process(device: torch.device, deterministic: bool) -> None:
+def _prepare_process(device: torch.device) -> None:
     bootstrap_seed()  # which the end of the run needs
     if device.index is not None:  # such as cuda:1
         torch.cuda.set_device(device)  # a checkpoint takes the generator of the current device
-    if deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it, torch refuses products on CUDA
-        torch.use_deterministic_algorithms(True)
     keep_large_allocations(device)
     keep_matrix_kernels(device)
 

@@ -74,7 +74,7 @@ function emptyBox() {
     record: null,
     kept: new Map(),
     questions: 0,
-    told: new WeakMap(), // by status element, what it says: {turn: of what began there last, words: of `say`}
+    told: new WeakMap(), // by status element, what it says: {turn: what began there last, words: arguments of `say`}
     theme: null,
     presenting: false,
     exact: false,

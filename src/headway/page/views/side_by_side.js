@@ -39,6 +39,7 @@ export function sideBySide(glass, state, pictureOf) {
   const ask = async () => {
     const latest = {};
     Object.assign(chosen, { asks: false, latest });
+    if (!chosen.text.trim()) glass.begin(status);
     const answer = chosen.text.trim() ? await glass.request(chosen.text, { arrays: "attention" }, status) : null;
     if (chosen.latest !== latest) return;
     if (!answer && !element.isConnected && chosen.text.trim()) {

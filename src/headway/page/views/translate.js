@@ -76,7 +76,7 @@ function sentenceForm(glass) {
         event.preventDefault();
         if (text.value.trim()) ask(text.value, {}, status);
         else {
-          status.textContent = say("emptySentence");
+          glass.begin(status, "emptySentence");
           text.focus();
         }
       },
