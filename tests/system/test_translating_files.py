@@ -156,9 +156,9 @@ def test_a_document_is_known_by_its_name(trained, tmp_path):
         assert f"{flag} is for lines, and {file} is read as srt; see --as" in complaint(
             "translate", *given, flag, value
         )
-    assert f"{tmp_path / 'a.vtt'}: srt is written" in complaint(
-        "translate", trained, file, "--output", tmp_path / "a.vtt"
-    )
+    for name in ("a.vtt", "a.pdf"):
+        said = complaint("translate", trained, file, "--output", tmp_path / name)
+        assert f"{tmp_path / name}: {file} is read as srt, so srt is written; give a name that ends in .srt" in said
     (tmp_path / "lines").write_text("ant\n")
     said = complaint("translate", trained, tmp_path / "lines", file, "--n-best", 2)
     assert f"--n-best is for lines, and {file} is read as srt" in said

@@ -39,7 +39,7 @@ def romanization_corpus(*, sizes: tuple[int, int, int] = (60_000, 500, 2_000), s
 
 
 def romanized(name: str) -> str:
-    """The name by the Revised Romanization, with a capital letter. Its syllables are Hangul that ends in one of FINALS."""
+    """The name, which is Hangul with FINALS alone, by the Revised Romanization, with a capital letter."""
     written, final = "", ""
     for syllable in name:
         rest, number = divmod(ord(syllable) - ord(FIRST_SYLLABLE), NUM_FINALS)
