@@ -50,7 +50,7 @@ def test_mistakes_are_one_line(recipe, tmp_path):
 
 
 def test_more_processes_than_cores_are_told_of(recipe, monkeypatch):
-    monkeypatch.setattr("headway.cli.train.usable_cores", lambda: 1)
+    monkeypatch.setattr("headway.cli.prepare.usable_cores", lambda: 1)
     done = run(recipe, "--output", "one", "--processes", "1")
     assert "--processes" not in done.stderr
     done = run(recipe, "--output", "two", "--processes", "2")

@@ -21,6 +21,7 @@ from headway.cli import (
     inspect,
     make,
     plan,
+    prepare,
     serve,
     texts,
     train,
@@ -60,7 +61,7 @@ app.command("data")(texts.data)
 app.command("split")(texts.split)
 app.command("plan")(plan.plan)
 app.command("bench")(bench.bench)
-app.command("prepare")(train.prepare)
+app.command("prepare")(prepare.prepare)
 app.command("perturb")(texts.perturb)
 
 
