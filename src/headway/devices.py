@@ -84,8 +84,8 @@ def autocast(device: torch.device, dtype: torch.dtype) -> torch.autocast:
 
 @contextlib.contextmanager
 def fixed_order(*, asked: bool) -> Iterator[None]:
-    """Within its block torch uses only algorithms that add in a fixed order, if this is asked for. An operation that
-    has no such algorithm on its device is a RuntimeError."""
+    """A context in which torch uses only algorithms that add in a fixed order, if asked to. An operation without one on
+    its device raises RuntimeError."""
     import torch
 
     before = torch.are_deterministic_algorithms_enabled()

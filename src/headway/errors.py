@@ -41,8 +41,6 @@ def first_problem(error: ValueError) -> str:
     place = place if place.isprintable() else repr(place)
     if message := _MESSAGES.get(problem["type"]):
         return f"{place} {message}"
-    if problem["type"] == "union_tag_invalid":
-        return f"{place}: {problem['ctx']['tag']!r} is unknown; there are {problem['ctx']['expected_tags']}"
     message = re.sub(r"^\w+ should", "must", problem["msg"].removeprefix("Value error, "))
     for long, short in (("greater than or equal to", "at least"), ("less than or equal to", "at most")):
         message = message.replace(long, short)

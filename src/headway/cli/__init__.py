@@ -108,7 +108,8 @@ def _run() -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a complaint of the command-line parser
             raise
-        return _complain(error.format_message().replace("Value error, ", ""))  # type: ignore[attr-defined]
+        message = error.format_message()  # type: ignore[attr-defined]
+        return _complain(message.replace("Value error, ", ""))  # pydantic's, which typer checks with
 
 
 def _complain(message: str) -> int:

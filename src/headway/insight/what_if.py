@@ -111,7 +111,10 @@ def read_as(form: TypeAdapter[Form], document: Any, name: str) -> Form:
         return form.validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise UserError(f"{'.'.join(map(str, (name, *first['loc'])))}: {first['msg']}") from None
+        fault = first["msg"]
+        if first["type"] == "union_tag_invalid":
+            fault = "{tag!r} is unknown; there are {expected_tags}".format_map(first["ctx"])
+        raise UserError(f"{'.'.join(map(str, (name, *first['loc'])))}: {fault}") from None
 
 
 def usual_cases(config: ModelConfig, text: str) -> list[list[Edit]]:
