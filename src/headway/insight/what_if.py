@@ -112,7 +112,7 @@ def read_as(form: TypeAdapter[Form], document: Any, name: str) -> Form:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         fault = first["msg"]
-        if first["type"] == "union_tag_invalid":
+        if first["type"] == "union_tag_invalid" and "ctx" in first:
             fault = "{tag!r} is unknown; there are {expected_tags}".format_map(first["ctx"])
         raise UserError(f"{'.'.join(map(str, (name, *first['loc'])))}: {fault}") from None
 
