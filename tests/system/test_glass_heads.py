@@ -5,6 +5,8 @@ import base64
 import numpy as np
 import pytest
 
+from tests.system.browsing import wait_until
+
 TEXT = "the cat sat on the mat"
 LABELS = {
     "en": ["previous", "next", "same", "<eos> sink", "spread"],
@@ -111,3 +113,18 @@ def test_a_row_of_attention_has_its_entropy(opened, record):
         bits = -(weights * np.log2(weights)).sum()
         told = window.page.inner_text(".large .lines .readout")
         assert f"entropy {bits:.2f} bits" in told or f"entropy {bits + 0.001:.2f} bits" in told, row
+
+
+def test_what_is_left_early_is_drawn_when_the_reader_is_back(opened, record):
+    window = opened(record.to_dict())
+    for name, pictures in (("heads", ".head .small-picture"), ("machine", ".block:not(.tokens) .strips")):
+        window.page.evaluate(
+            """(name) => document.getElementById(`glass-tab-${name}`).addEventListener(
+              "click", () => document.getElementById("glass-tab-needs").click(), { once: true })""",
+            name,
+        )
+        window.page.click(f"#glass-tab-{name}")
+        window.page.wait_for_timeout(300)  # frames of another view
+        window.page.click(f"#glass-tab-{name}")
+        drawn = f"[...document.querySelectorAll('{pictures}')].map((one) => one.childElementCount > 0)"
+        wait_until(window.page, f"{drawn}.length > 0 && {drawn}.every((one) => one)")

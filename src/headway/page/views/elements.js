@@ -117,12 +117,18 @@ export function whenDrawn(act) {
   requestAnimationFrame(() => requestAnimationFrame(act));
 }
 
-/** Does work(one) for each, one in a frame, so that the page answers meanwhile. */
-export function inTurn(all, work) {
-  const [first, ...others] = all;
+/** Does work(one) for each, one in a frame while `place` is on the page, so that the page answers meanwhile. */
+export function inTurn(place, [first, ...others], work) {
   if (first === undefined) return;
-  work(first);
-  if (others.length) requestAnimationFrame(() => setTimeout(() => inTurn(others, work)));
+  const placed = new ResizeObserver(() => {
+    if (!place.clientWidth) return;
+    placed.disconnect();
+    setTimeout(() => {
+      work(first);
+      inTurn(place, others, work);
+    });
+  });
+  placed.observe(place);
 }
 
 /** A canvas of a size in CSS pixels, sharp on every screen; its context is scaled, and ready for names. */

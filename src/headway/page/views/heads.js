@@ -83,7 +83,7 @@ function showGrid(glass, grid, state, showLarge) {
   grid.replaceChildren(...buttons);
   grid.classList.toggle("sorted", state.order !== "layer");
   grid.parentElement.parentElement.style.setProperty("--heads", columnsFor(about.heads));
-  paintThumbnails(glass, state.kind, heads, buttons);
+  paintThumbnails(glass, grid, state.kind, heads, buttons);
 }
 
 /** The heads in the order of measuredHeads, or those with most of a measure first. */
@@ -99,7 +99,7 @@ function mostTelling(kind, heads) {
 }
 
 /** Paints the pictures into the buttons, layer by layer; the largest weight of all has the darkest colour. */
-function paintThumbnails({ record, get }, kind, heads, buttons) {
+function paintThumbnails({ record, get }, grid, kind, heads, buttons) {
   const layers = Array.from({ length: record.attention[kind].layers }, (_, layer) => ({ layer }));
   let limit = 0;
   const decode = (one) => {
@@ -108,11 +108,11 @@ function paintThumbnails({ record, get }, kind, heads, buttons) {
   };
   const paint = ({ layer, weights }) => {
     heads.forEach((one, at) => {
-      if (one.layer !== layer || !weights || !buttons[at].isConnected) return;
+      if (one.layer !== layer || !weights) return;
       buttons[at].firstChild.replaceChildren(thumbnail(matrixOf(weights, one.head), { limit, scale: one.head }));
     });
   };
-  inTurn([...layers.map((one) => () => decode(one)), ...layers.map((one) => () => paint(one))], (work) => work());
+  inTurn(grid, [...layers.map((one) => () => decode(one)), ...layers.map((one) => () => paint(one))], (work) => work());
 }
 
 function headButton(glass, { kind, order, chosen }, { layer, head, measures }, choose) {

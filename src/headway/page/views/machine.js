@@ -48,7 +48,7 @@ export function machineView(glass) {
     return block.element;
   };
   const refresh = (stack) => {
-    refreshStrips(glass, blocks.filter((one) => one.about.stack === stack));
+    refreshStrips(glass, flow, blocks.filter((one) => one.about.stack === stack));
     show();
   };
   const stacks = ["encoder", "decoder"].map((stack) => {
@@ -65,7 +65,7 @@ export function machineView(glass) {
     place();
     drawWires(flow, wires);
   }).observe(flow);
-  refreshStrips(glass, blocks);
+  refreshStrips(glass, flow, blocks);
   show();
   return make("div", { class: "view" }, make("div", { class: "controls" }, follow.button, tokenChoosers(glass), follow.told), machine);
 }

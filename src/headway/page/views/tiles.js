@@ -31,9 +31,9 @@ export function tokenTile(glass, element, tokens, side) {
   element.querySelector(".strips").append(...rows);
 }
 
-/** Draws the data of blocks, one block in a frame. */
-export function refreshStrips(glass, blocks) {
-  inTurn(blocks.filter(({ kind }) => kind !== "tokens"), ({ kind, about, strips }) => strips.replaceChildren(...(STRIPS[kind]?.(glass, about) ?? [])));
+/** Draws the data of blocks, one block in a frame. place: what they stand in */
+export function refreshStrips(glass, place, blocks) {
+  inTurn(place, blocks.filter(({ kind }) => kind !== "tokens"), ({ kind, about, strips }) => strips.replaceChildren(...(STRIPS[kind]?.(glass, about) ?? [])));
 }
 
 /** By kind of block: what flows out of it. */

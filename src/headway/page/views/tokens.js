@@ -6,6 +6,7 @@ const EMOJI = String.raw`\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?`;
 const FLAG = String.raw`\u{1f3f4}[\u{e0030}-\u{e0039}\u{e0061}-\u{e007a}]{2,6}\u{e007f}`;
 const JOINED_LETTERS = String.raw`(?<=\p{Script=Arabic}\p{M}*)\u200c(?=\p{Script=Arabic})`;
 const KEPT_OR_UNSEEN = new RegExp(`(${FLAG}|${EMOJI}(?:\u200d${EMOJI})*|[0-9#*]\ufe0f\u20e3|${JOINED_LETTERS})|${UNSEEN}`, "gu");
+const texts = new WeakMap(); // by the tokens that they are the texts of
 
 /** A piece by itself. */
 export function loosePiece(piece) {
@@ -34,10 +35,11 @@ export function attentionLabels(record, kind) {
 
 /** Pieces to be read: without the sign of a space; what goes on with a word begins with a dot. */
 export function pieceTexts(tokens) {
-  return tokens.map(({ piece, word }, place) => {
+  if (!texts.has(tokens)) texts.set(tokens, tokens.map(({ piece, word }, place) => {
     const goesOn = tokens[place - 1]?.word === word && !piece.startsWith("▁");
     return loosePiece(goesOn ? `·${piece}` : piece);
-  });
+  }));
+  return texts.get(tokens);
 }
 
 /** The decoder's input: the start symbol, and the target without its last token. */
