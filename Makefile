@@ -34,8 +34,11 @@ demo: setup
 # names: otherwise files of few tests come last, and of these some take minutes, in which the other core waits.
 PYTEST_ON_EACH_CORE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
+# What works through a command line, a browser, node or the libraries that we export to, or takes minutes.
+SYSTEM := tests/system tests/page tests/interop tests/exercises tests/test_examples.py tests/cli/test_how_to.py
+
 test: setup
-	$(PYTEST_ON_EACH_CORE) --ignore tests/system --ignore tests/faults
+	$(PYTEST_ON_EACH_CORE) $(SYSTEM:%=--ignore %) --ignore tests/faults
 
 # What tests need of npm, where it is installed: 130 MB.
 NODE_PACKAGES := tests/node_modules/.package-lock.json
@@ -53,7 +56,7 @@ $(DOCS)/.ready: pyproject.toml constraints.txt
 TIMES := tests/system/test_glass_times.py
 
 test-system: setup $(DOCS)/.ready $(if $(shell command -v npm),$(NODE_PACKAGES))
-	$(PYTEST_ON_EACH_CORE) tests/system --ignore $(TIMES)
+	$(PYTEST_ON_EACH_CORE) $(SYSTEM) --ignore $(TIMES)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(TIMES)
 
 # What Argos Translate does with our package, in an environment of its own: it brings 1.5 GB.
