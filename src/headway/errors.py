@@ -34,6 +34,12 @@ class LostModelError(UserError):
     """A model that is in use can't be read from its folder any more."""
 
 
+def said_briefly(message: str) -> str:
+    """A message that holds one of pydantic's, with that in our words: "must be at least 1"."""
+    message = re.sub(r"\b[A-Z]\w+ should", "must", message.replace("Value error, ", ""))
+    return message.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
+
+
 def first_problem(error: ValueError) -> str:
     """The first of pydantic's problems with a record, in a line with the field and its wrong value."""
     problem: dict[str, Any] = error.errors()[0]  # type: ignore[attr-defined]
@@ -41,9 +47,7 @@ def first_problem(error: ValueError) -> str:
     place = place if place.isprintable() else repr(place)
     if message := _MESSAGES.get(problem["type"]):
         return f"{place} {message}"
-    message = re.sub(r"^\w+ should", "must", problem["msg"].removeprefix("Value error, "))
-    for long, short in (("greater than or equal to", "at least"), ("less than or equal to", "at most")):
-        message = message.replace(long, short)
+    message = said_briefly(problem["msg"])
     if not place:
         return message
     value = "" if isinstance(problem["input"], dict) else f"={value if len(value) <= 100 else value[:100] + '...'}"

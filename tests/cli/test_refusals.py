@@ -14,7 +14,7 @@ from headway.insight.analyses import read_analyses
     [
         (
             "train --source a.de --target a.en --minutes inf --output run",
-            "'--minutes': Input should be less than or equal to 1000000",
+            "'--minutes': must be at most 1000000",
         ),
         ("check --source a.de --target a.en --column 2 --column 3", "--column chooses columns of files that hold both"),
         ("split --source a.de --target a.en --column 1 --column 2 --output b", "leave it out with a.en"),

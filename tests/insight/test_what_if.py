@@ -187,12 +187,12 @@ def test_edits_from_json_and_back():
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"kind": "positions_off"}, "edits: Input should be a valid list"),
+        ({"kind": "positions_off"}, "edits: must be a valid list"),
         ([{"kind": "dropout_off"}], r"edits\.0: .*'dropout_off'.*'positions_off'"),
         ([{"layer": 1}], r"edits\.0: .*kind"),
         ([{"kind": "head_off", "attention": "cross", "layer": 0}], r"edits\.0\.head_off\.head: Field required"),
-        ([{"kind": "head_off", "attention": "self", "layer": 0, "head": 0}], r"attention: Input should be 'encoder'"),
-        ([{"kind": "head_off", "attention": "cross", "layer": -1, "head": 0}], "greater than or equal to 0"),
+        ([{"kind": "head_off", "attention": "self", "layer": 0, "head": 0}], r"attention: must be 'encoder'"),
+        ([{"kind": "head_off", "attention": "cross", "layer": -1, "head": 0}], "must be at least 0"),
         ([{"kind": "positions_off", "side": "source"}], r"side: Extra inputs are not permitted"),
     ],
 )

@@ -261,7 +261,7 @@ BOUNDS = [
 @pytest.mark.parametrize(("key", "last", "beyond"), BOUNDS)
 def test_numbers_have_their_bounds(recipe_file, key, last, beyond):
     load_recipe(recipe_file, [f"{key}={last}"])
-    with pytest.raises(UserError, match=f"{key}: must be (greater|less) than"):
+    with pytest.raises(UserError, match=f"{key}: must be (at least|at most|greater than|less than) "):
         load_recipe(recipe_file, [f"{key}={beyond}"])
 
 

@@ -154,7 +154,7 @@ def test_the_command_line_is_for_every_stage_or_for_one(files, tmp_path):
             "stage risk: unknown key training.max_stpes; did you mean training.max_s",
         ),
         ("risk", {"trainig": {}}, "stage risk: unknown key trainig; did you mean training?"),
-        ("risk", {"training": {"max_steps": 0}}, "stage risk: training.max_steps: must be greater than or equal to 1"),
+        ("risk", {"training": {"max_steps": 0}}, "stage risk: training.max_steps: must be at least 1"),
         ("risk", {"training": {"risk_samples": 2}}, "stage risk: training: nothing ends the run: set max_steps"),
         (
             "both",

@@ -28,7 +28,7 @@ from headway.cli import (
     translate,
 )
 from headway.cli.files import prepare_streams
-from headway.errors import NEEDS_TORCH, UserError
+from headway.errors import NEEDS_TORCH, UserError, said_briefly
 from headway.storage.atomic import is_out_of_space
 
 app = typer.Typer(
@@ -109,7 +109,7 @@ def _run() -> int:
         if not hasattr(error, "format_message"):  # not a complaint of the command-line parser
             raise
         message = error.format_message()  # type: ignore[attr-defined]
-        return _complain(message.replace("Value error, ", ""))  # pydantic's, which typer checks with
+        return _complain(said_briefly(message))  # pydantic's, which typer checks with
 
 
 def _complain(message: str) -> int:

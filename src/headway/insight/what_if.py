@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from headway.errors import UserError
+from headway.errors import UserError, said_briefly
 from headway.insight.maps import AttentionKind
 from headway.model import ModelConfig
 
@@ -111,7 +111,7 @@ def read_as(form: TypeAdapter[Form], document: Any, name: str) -> Form:
         return form.validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        fault = first["msg"]
+        fault = said_briefly(first["msg"])
         if first["type"] == "union_tag_invalid" and "ctx" in first:
             fault = "{tag!r} is unknown; there are {expected_tags}".format_map(first["ctx"])
         raise UserError(f"{'.'.join(map(str, (name, *first['loc'])))}: {fault}") from None

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from headway.data.corpus import is_memory, suffix_of_language
 from headway.data.memories import languages_of
 from headway.data.options import DataSection, listed
-from headway.errors import UserError
+from headway.errors import UserError, said_briefly
 from headway.languages import read_code
 from headway.recipe.inherited import initial_sections, mismatches
 from headway.recipe.recipe import DEFAULT_LEARNING_RATE, MODEL_KEYS, RETIRED, Recipe, Stage, stage_folder, with_teacher
@@ -291,7 +291,7 @@ def _problem_line(problem: Any, document: dict[str, Any]) -> str:
         return f"{name or 'recipe'}: keys must be text: {fault}"
     if kind in ("string_type", "path_type") and isinstance(given, bool):
         return f'{name}: {word} is {meaning} in YAML: write "{word}" in quotes (here in a shell: \'{name}="{word}"\')'
-    message = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    message = said_briefly(problem["msg"])
     wanted, _, fault = kind.partition("_")
     if wanted in _NEEDED and fault in ("type", "parsing", "from_float"):
         message = f"must be {_NEEDED[wanted]}"

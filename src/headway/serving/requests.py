@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from headway.errors import UserError
+from headway.errors import UserError, said_briefly
 from headway.serving.admission import Client, Clients
 from headway.serving.schemas import FORMS, JSON, UploadedFile
 from headway.storage.untrusted import clipped
@@ -41,7 +41,7 @@ async def fields(request: Request, kind: type[Fields], clients: Clients) -> tupl
         first = max(error.errors(), key=lambda one: len(one["loc"]))  # the most specific: an item of a list
         name, last = first["loc"][0], first["loc"][-1]
         item = f"item {last + 1}: " if isinstance(last, int) else ""
-        raise UserError(f"{name}: {item}{first['msg'].removeprefix('Value error, ')}") from None
+        raise UserError(f"{name}: {item}{said_briefly(first['msg'])}") from None
 
 
 async def _body(request: Request, files: int) -> dict[str, Any]:
