@@ -28,17 +28,21 @@ class Fake:
 def test_contenders_take_turns_and_the_first_rounds_do_not_count():
     log = []
     contenders = [Fake("a", 9.0, 1.0, 2.0, log=log), Fake("b", 8.0, 3.0, 4.0, log=log)]
-    seconds, failures = race(contenders, lambda one: (one.name * 2,), rounds=2, warm_up=1)
+    told = []
+    seconds, failures = race(contenders, lambda one: (one.name * 2,), rounds=2, warm_up=1, tell=told.append)
     assert seconds == {"a": [1.0, 2.0], "b": [3.0, 4.0]}
     assert failures == {}
     assert log == [("a", "aa"), ("b", "bb")] * 3
+    assert told == ["round 1 of 3: a, b", "round 2 of 3: a, b", "round 3 of 3: a, b"]
 
 
 def test_a_contender_that_fails_leaves_the_others_racing():
     contenders = [Fake("a", 1.0, 1.0, 1.0), Fake("b", 1.0, None)]
-    seconds, failures = race(contenders, lambda one: (), rounds=2, warm_up=1)
+    told = []
+    seconds, failures = race(contenders, lambda one: (), rounds=2, warm_up=1, tell=told.append)
     assert seconds["a"] == [1.0, 1.0]
     assert failures == {"b": "b: out of memory"}
+    assert told[-1] == "round 3 of 3: a"
     rows = list(speeds(contenders, seconds, failures, 100, 0.001))
     assert rows[1] == {"name": "b", "failed": "b: out of memory"}
 
@@ -66,7 +70,7 @@ def test_what_has_no_room_for_the_text_is_refused(measure, change, monkeypatch):
     monkeypatch.setattr("headway.bench.training.Contender", None)
     monkeypatch.setattr("headway.bench.translating.Contender", None)
     with pytest.raises(UserError, match=f"^{change}: .*use more"):
-        measure(recipe_of(["tiny", "training.device=cpu", change]))
+        measure(recipe_of(["tiny", "training.device=cpu", change]), print)
 
 
 def test_layers_are_compiled_where_a_contender_asks_for_it(monkeypatch):
@@ -99,7 +103,7 @@ def test_only_a_card_of_nvidia_is_asked_for_compiled_layers(monkeypatch, kind, c
     monkeypatch.setattr("headway.bench.training.fastest_dtype", lambda _: torch.float32)
     monkeypatch.setattr("headway.bench.training.device_name", str)
     monkeypatch.setattr("headway.bench.training.training_dtype", lambda *_: torch.float32)
-    found = bench_training(recipe_of(["tiny", "training.tokens_per_batch=200"]))
+    found = bench_training(recipe_of(["tiny", "training.tokens_per_batch=200"]), print)
     assert [row["name"] for row in found["rows"]] == made
     assert ("headway, layers compiled" in made) == compiled
 

@@ -28,7 +28,9 @@ def check_rows(rows, peers):
 def test_every_contender_of_training_has_a_row():
     outcome = run_headway("bench", "train", *SMALL, "training.tokens_per_batch=200", "--json")
     assert outcome.code == 0
-    assert outcome.err == "headway: measuring; let nothing else run meanwhile\n"
+    first, *rounds = outcome.err.splitlines()
+    assert first == "notice: let nothing else run while this measures"
+    assert [line.partition(":")[0] for line in rounds] == [f"round {number} of 6" for number in range(1, 7)]
     check_rows(json.loads(outcome.out)["rows"], {"torch.nn.Transformer"})
 
 

@@ -6,7 +6,7 @@ import gc
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -96,16 +96,21 @@ class Contender:
 
 
 def race(
-    contenders: Iterable[Contender], requests: Callable[[Contender], tuple[Any, ...]], rounds: int, warm_up: int
+    contenders: Sequence[Contender],
+    requests: Callable[[Contender], tuple[Any, ...]],
+    rounds: int,
+    warm_up: int,
+    tell: Callable[[str], None],
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
     """The seconds of each contender's rounds, which alternate, after so many of which the time doesn't count; and what
-    went wrong with those that failed. requests: what a contender is asked for in each round."""
+    went wrong with those that failed. requests: what a contender is asked for in each round. tell: hears of each
+    round."""
     seconds: dict[str, list[float]] = {one.name: [] for one in contenders}
     failures: dict[str, str] = {}
     for round_ in range(-warm_up, rounds):
-        for one in contenders:
-            if one.name in failures:
-                continue
+        left = [one for one in contenders if one.name not in failures]
+        tell(f"round {round_ + warm_up + 1} of {rounds + warm_up}: {', '.join(one.name for one in left)}")
+        for one in left:
             try:
                 spent, _ = one.work(*requests(one))
             except UserError as error:

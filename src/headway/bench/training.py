@@ -187,8 +187,9 @@ def vocabulary_size(recipe: Recipe) -> int:
     return size
 
 
-def bench_training(recipe: Recipe) -> dict[str, Any]:
-    """Measures a step of the recipe's model on its device. The text is random. Raises UserError."""
+def bench_training(recipe: Recipe, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Measures a step of the recipe's model on its device. The text is random. tell: hears of each round. Raises
+    UserError."""
     options, size = recipe.training, vocabulary_size(recipe)
     device = torch.device(pick_device(options.device))
     config = recipe.transformer_config((size, size))
@@ -206,7 +207,7 @@ def bench_training(recipe: Recipe) -> dict[str, Any]:
     contenders = [*own, *others]
     dtype = fastest_dtype(device)
     before = matrix_peak(dtype, device)
-    seconds, failures = race(contenders, lambda one: (steps,) if one in own else (), ROUNDS, warm_up=1)
+    seconds, failures = race(contenders, lambda one: (steps,) if one in own else (), ROUNDS, warm_up=1, tell=tell)
     peak = max(before, matrix_peak(dtype, device))
     sources, targets = (sum(map(len, side)) for side in zip(*pairs, strict=True))
     products, _ = forward_work(config, sources, targets, 0, 0)

@@ -138,9 +138,9 @@ def _batches(sources: list[list[int]], device: torch.device) -> list[torch.Tenso
     ]
 
 
-def bench_translating(recipe: Recipe) -> dict[str, Any]:
+def bench_translating(recipe: Recipe, tell: Callable[[str], None]) -> dict[str, Any]:
     """Measures translations with the recipe's model on its device, with its beam and greedy. CTranslate2 computes
-    in int8 on CPU and in float16 on cuda. Raises UserError."""
+    in int8 on CPU and in float16 on cuda. tell: hears of each round. Raises UserError."""
     size, beam_size = vocabulary_size(recipe), recipe.decoding.beam_size
     device = torch.device(pick_device(recipe.training.device))
     options = {**recipe.model_options(), "output_bias": True}
@@ -169,7 +169,7 @@ def bench_translating(recipe: Recipe) -> dict[str, Any]:
     for beam in sorted({1, beam_size}):
         taking_part = [*racing, textbook] if beam == 1 else racing
         requests = count, beam
-        seconds, failures = race(taking_part, lambda _, asked=requests: asked, ROUNDS, warm_up=1)
+        seconds, failures = race(taking_part, lambda _, asked=requests: asked, ROUNDS, warm_up=1, tell=tell)
         work = sum(forward_work(config, 1, beam, TOKENS, TOKENS))
         of_beam = speeds(taking_part, seconds, failures, count * TOKENS, work / peak)
         rows += [{"name": one["name"], "beam_size": beam, **one} for one in of_beam]

@@ -38,8 +38,8 @@ def bench(
         from headway.bench.training import bench_training as measure
     else:
         from headway.bench.translating import bench_translating as measure
-    tell("headway: measuring; let nothing else run meanwhile")
-    found = measure(recipe)
+    tell("notice: let nothing else run while this measures")
+    found = measure(recipe, tell)
     if as_json:
         print_json(found)
         return
