@@ -34,7 +34,7 @@ demo: setup
 # names: otherwise files of few tests come last, and of these some take minutes, in which the other core waits.
 PYTEST_ON_EACH_CORE := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-# What works through a command line, a browser, node or the libraries that we export to, or takes minutes.
+# Tests that need a command line, a browser, node or the libraries that we export to, or minutes.
 SYSTEM := tests/system tests/page tests/interop tests/exercises tests/test_examples.py tests/cli/test_how_to.py
 
 test: setup
@@ -52,7 +52,7 @@ $(DOCS)/.ready: pyproject.toml constraints.txt
 	$(environment)
 	touch $@
 
-# What holds answers against their time limits runs after the others: what else runs takes the cores from the browser.
+# Tests of response times run last and alone: other processes would take cores from the browser.
 TIMES := tests/system/test_glass_times.py
 
 test-system: setup $(DOCS)/.ready $(if $(shell command -v npm),$(NODE_PACKAGES))

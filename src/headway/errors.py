@@ -35,9 +35,10 @@ class LostModelError(UserError):
 
 
 def said_briefly(message: str) -> str:
-    """A message that holds one of pydantic's, with that in our words: "must be at least 1"."""
-    message = re.sub(r"\b[A-Z]\w+ should", "must", message.replace("Value error, ", ""))
-    return message.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
+    """One of pydantic's messages in headway's words, such as "must be at least 1"; any other stays as it is."""
+    message = re.sub(r"^\w+ should", "must", message.removeprefix("Value error, "))
+    message = message.replace("must be greater than or equal to", "must be at least")
+    return message.replace("must be less than or equal to", "must be at most")
 
 
 def first_problem(error: ValueError) -> str:

@@ -16,6 +16,7 @@ from headway.insight.analyses import read_analyses
             "train --source a.de --target a.en --minutes inf --output run",
             "'--minutes': must be at most 1000000",
         ),
+        ("show run He should be greater than or equal to 1", "(He should be greater than or equal to 1)"),
         ("check --source a.de --target a.en --column 2 --column 3", "--column chooses columns of files that hold both"),
         ("split --source a.de --target a.en --column 1 --column 2 --output b", "leave it out with a.en"),
         ("check .", ".: is a folder; give files"),

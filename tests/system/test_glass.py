@@ -9,11 +9,10 @@ import pytest
 from headway import Translator
 from headway.insight.what_if import read_edits
 from tests.page.decoding import decoded
-from tests.system.browsing import FOLDER, Window, open_live, read_page, wait_until, write_page
+from tests.system.browsing import FOLDER, VIEWS, Window, open_live, read_page, wait_until, write_page
 from tests.system.running import run_headway
 from tests.system.test_glass_what_if import shares_in, words_in
 
-VIEWS = ["translate", "machine", "heads", "steps", "needs", "whatIf", "numbers"]
 TEXT = "ant bee cat dog elk"
 LEADS = {
     "en": ["how sure", "Figure 1", "attention head", "Press play", "what it needs", "Switch off a part", "arithmetic"],

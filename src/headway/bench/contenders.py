@@ -103,8 +103,8 @@ def race(
     tell: Callable[[str], None],
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
     """The seconds of each contender's rounds, which alternate, after so many of which the time doesn't count; and what
-    went wrong with those that failed. requests: what a contender is asked for in each round. tell: hears of each
-    round."""
+    went wrong with those that failed. requests: what a contender is asked for in each round. tell: is
+    called with a line before each round."""
     seconds: dict[str, list[float]] = {one.name: [] for one in contenders}
     failures: dict[str, str] = {}
     for round_ in range(-warm_up, rounds):

@@ -188,7 +188,7 @@ def vocabulary_size(recipe: Recipe) -> int:
 
 
 def bench_training(recipe: Recipe, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measures a step of the recipe's model on its device. The text is random. tell: hears of each round. Raises
+    """Measures a step of the recipe's model on its device. The text is random. tell: as of `race`. Raises
     UserError."""
     options, size = recipe.training, vocabulary_size(recipe)
     device = torch.device(pick_device(options.device))

@@ -140,7 +140,7 @@ def _batches(sources: list[list[int]], device: torch.device) -> list[torch.Tenso
 
 def bench_translating(recipe: Recipe, tell: Callable[[str], None]) -> dict[str, Any]:
     """Measures translations with the recipe's model on its device, with its beam and greedy. CTranslate2 computes
-    in int8 on CPU and in float16 on cuda. tell: hears of each round. Raises UserError."""
+    in int8 on CPU and in float16 on cuda. tell: as of `race`. Raises UserError."""
     size, beam_size = vocabulary_size(recipe), recipe.decoding.beam_size
     device = torch.device(pick_device(recipe.training.device))
     options = {**recipe.model_options(), "output_bias": True}

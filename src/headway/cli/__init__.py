@@ -108,8 +108,8 @@ def _run() -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # not a complaint of the command-line parser
             raise
-        message = error.format_message()  # type: ignore[attr-defined]
-        return _complain(said_briefly(message))  # pydantic's, which typer checks with
+        error.message = said_briefly(error.message)  # type: ignore[attr-defined]  # typer checks with pydantic
+        return _complain(error.format_message())  # type: ignore[attr-defined]
 
 
 def _complain(message: str) -> int:

@@ -28,7 +28,7 @@ export function stepPicture(glass, now) {
     make("div", { class: "words target" }, make("h3", {}, say("stepTarget")), make("p", { class: "text growing", dir: "auto" }, target)),
   );
   const share = (matrix, column) => (matrix ? matrix.values[now() * matrix.columns + column] : 0);
-  const mark = () => {
+  const draw = () => {
     const step = now();
     target.forEach((one, place) => {
       for (const look of ["done", "next", "later"]) one.classList.toggle(look, look === (place <= step ? "done" : place === step + 1 ? "next" : "later"));
@@ -36,18 +36,12 @@ export function stepPicture(glass, now) {
     });
     source.forEach((one, place) => one.style.setProperty("--share", share(cross, place).toFixed(3)));
     sentence.replaceChildren(...told(glass, written[step], source, cross ? source.map((_, place) => share(cross, place)) : [], self ? target.slice(0, step + 1).map((one, place) => [one.textContent, share(self, place)]) : []));
-  };
-  const connect = () => {
-    const step = now();
+    if (!rows.clientWidth) return;
     const to = target[step + 1];
     drawLines(lines, source.flatMap((from, place) => (share(cross, place) < LEAST ? [] : { from, to, share: share(cross, place), look: place === source.length - 1 ? "rests" : "" })));
     drawArcs(lines, target.slice(0, step + 1).flatMap((one, place) => (share(self, place) < LEAST ? [] : { from: to, to: one, share: share(self, place) })));
   };
-  const draw = () => {
-    mark();
-    if (rows.clientWidth) connect();
-  };
-  new ResizeObserver(connect).observe(rows);
+  new ResizeObserver(draw).observe(rows);
   return { element: make("div", { class: "looking step-looking" }, rows, make("div", { class: "told" }, sentence)), draw };
 }
 

@@ -35,10 +35,11 @@ export function attentionLabels(record, kind) {
 
 /** Pieces to be read: without the sign of a space; what goes on with a word begins with a dot. */
 export function pieceTexts(tokens) {
-  if (!texts.has(tokens)) texts.set(tokens, tokens.map(({ piece, word }, place) => {
+  const textOf = ({ piece, word }, place) => {
     const goesOn = tokens[place - 1]?.word === word && !piece.startsWith("▁");
     return loosePiece(goesOn ? `·${piece}` : piece);
-  }));
+  };
+  if (!texts.has(tokens)) texts.set(tokens, tokens.map(textOf));
   return texts.get(tokens);
 }
 
