@@ -846,7 +846,7 @@ def test_a_log_that_nobody_reads_stops_nothing(monkeypatch):
     started = time.monotonic()
     for _ in range(20):
         writer.emit(record)
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 10, "emit waited for the disk"
     assert 14 <= len(dropped) <= 15
     go_on.set()
     writer.stop()

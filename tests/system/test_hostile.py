@@ -78,7 +78,7 @@ def test_many_members_take_no_longer_than_they_should(tmp_path):
 @pytest.mark.parametrize("unit", HOSTILE_TEXTS)
 def test_hostile_texts_take_no_time(unit):
     text = (unit * 5000)[:5000]
-    start = time.perf_counter()
+    start = time.process_time()
     for format_ in ("text", "html"):
         parse_document(text, format_, "de", readable(500))
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
