@@ -399,7 +399,9 @@ def test_an_edit_without_effect_names_the_word_that_lost_most(script):
         lost = before - now
         if lost.max() < 0.01:
             assert "No word has lost as much as 1%" in text
+            assert "the model makes nothing of positions" in text
         else:
             at = lost.argmax()
+            assert "makes nothing of" not in text, "what it has lost shows that it does"
             assert f"most of all of w{at}: {shown(before[at])} before, {shown(now[at])} after" in text
         assert script.ask({"tried": {**tried, "after": {"text": "y"}}}) is None

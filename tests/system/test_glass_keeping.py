@@ -147,15 +147,55 @@ def test_what_waits_or_fails_says_so_also_where_the_box_is_drawn_again(window, r
     page.click(".tool-theme")
     status = f"{part} > .status >> nth=-1"
     window.contains(status, "The model is working")
-    if name != "sentence":  # which is given up where the box is mounted again
-        page.evaluate("window.turnTo('ko')")
-        window.contains(status, "모델이 계산하고 있습니다")
+    page.evaluate("window.turnTo('ko')")
+    window.contains(status, "모델이 계산하고 있습니다")
     page.evaluate("(at) => window.held[at].fail(new Error('no reply'))", before)
     window.contains(status, "no reply")
     page.click(".tool-theme")
     page.evaluate("window.turnTo('en')")
     if name in ("orders", "head", "analysis"):  # what isn't asked again
         window.contains(status, "That didn't work: no reply")
+
+
+def test_all_heads_are_tried_also_where_the_box_is_drawn_again(window, random):
+    open_live(window, random, TEXT)
+    page = window.page
+    page.evaluate(WAITING, random.inspect(TEXT).to_dict("layers"))
+    window.view("whatIf")
+    heads = page.locator(".effect").count()
+    page.click(".try-all")
+    for at in range(0, heads, 4):
+        page.click(".tool-theme")
+        page.click(".try-all")  # it is at work already
+        held = "window.held.filter(({ options }) => options.cases)"
+        wait_until(page, f"(count) => {held}.length >= count", at // 4 + 1)
+        asked = page.evaluate(f"{held}.at(-1).options.cases")
+        cases = random.inspect(TEXT, cases=[read_edits(one) for one in asked]).to_dict("layers")["cases"]
+        page.evaluate(f"(cases) => {held}.at(-1).answer({{ cases }})", cases)
+    window.count(".heads-off tbody tr", heads)
+    assert page.evaluate(f"{held}.length") == -(-heads // 4)
+    assert "" not in window.texts(".effect .change")
+
+
+def test_choices_stay_where_the_box_is_drawn_again(window, random):
+    """Which side of the pictures is lit, the tokens that were drawn, and whether heads are switched off together."""
+    open_live(window, random, TEXT)
+    page = window.page
+    window.view("heads")
+    page.check(".lighting [value=column]", force=True)
+    window.view("steps")
+    page.click(".sampling .controls button >> nth=1")
+    window.contains(".sampling .status", "100")
+    drawn = window.texts(".draws tbody td:last-child")
+    window.view("whatIf")
+    page.check(".check:has-text('Also without') input")
+    page.click(".tool-theme")
+    assert page.is_checked(".check:has-text('Also without') input")
+    window.view("steps")
+    assert window.texts(".draws tbody td:last-child") == drawn
+    assert sum(map(int, drawn)) == 100
+    window.view("heads")
+    assert page.is_checked(".lighting [value=column]")
 
 
 def test_switches_are_not_asked_for_again_in_another_language(window, random):

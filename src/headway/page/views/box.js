@@ -48,8 +48,11 @@ export function mountBox(
   if (!mounted.has(element)) mounted.set(element, emptyBox());
   const state = mounted.get(element);
   if (state.record && nameOf(state.record) !== nameOf(record)) state.kept.delete("sentence");
-  if (state.record !== record) state.asked.clear();
-  state.kept.delete("status sentence"); // one that was asked for before is overtaken
+  if (state.record !== record) {
+    state.asked.clear();
+    state.kept.delete("status sentence"); // one that was asked for before is overtaken
+    state.questions += 1;
+  }
   Object.assign(state, {
     record,
     inspect,
@@ -59,7 +62,6 @@ export function mountBox(
     turn,
     language: languages.includes(language) ? language : "en",
     address: location.protocol !== "about:" && address,
-    questions: state.questions + 1,
   });
   readView(state);
   draw(state);

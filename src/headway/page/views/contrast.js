@@ -24,7 +24,7 @@ export function contrastPart(glass, analyses) {
 /** A translation that the reader would have expected. */
 export function contrastForm(glass, ask, analyses) {
   const { record, say } = glass;
-  const typed = glass.kept("instead", { text: record.target.text });
+  const typed = glass.kept("instead", { text: record.alternatives[0]?.text ?? record.target.text });
   const foils = () => analyses.found("contrast")?.fields.foils.map(({ id }) => id) ?? [];
   const submit = async () => {
     const before = foils();

@@ -50,7 +50,7 @@ export function headsView(glass) {
         showHeads();
       }),
     );
-    lights.replaceChildren(tokenLights(say, grid, ...attentionLabels(record, state.kind)));
+    lights.replaceChildren(tokenLights(glass, grid, ...attentionLabels(record, state.kind)));
     showHeads();
     importance.show(state.kind);
   };

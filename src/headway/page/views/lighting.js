@@ -4,9 +4,9 @@ import { choice, make } from "./elements.js";
 import { brief } from "./tokens.js";
 
 /** grid: the element around the pictures; rowNames, columnNames: their tokens. -> elements */
-export function tokenLights(say, grid, rowNames, columnNames) {
+export function tokenLights({ say, kept }, grid, rowNames, columnNames) {
   const sides = { row: rowNames, column: columnNames };
-  const state = { side: "row" };
+  const state = kept("lighting", { side: "row" }, true);
   const tokens = make("p", { class: "lights", dir: "auto", pointerleave: () => light(null) });
   const light = (number) => {
     const count = sides[state.side].length;

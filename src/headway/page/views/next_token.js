@@ -22,15 +22,16 @@ export function nextToken(glass, now) {
   const kept = make("p", { class: "quiet" });
   const command = make("code", {});
   const status = make("p", { class: "quiet status", role: "status" });
+  const draws = glass.kept("draws", { tally: null });
   let step = null;
-  let tally = null;
   const source = logitsOf(glass, status);
   const draw = () => {
     const settings = JSON.stringify([now(), chosen]);
-    if (tally?.settings !== settings) {
-      tally = { settings, counts: new Map(), total: 0 };
+    if (draws.tally?.settings !== settings) {
+      draws.tally = { settings, counts: new Map(), total: 0 };
       status.textContent = "";
     }
+    const { tally } = draws;
     if (step?.number !== now() || !step.tokens) step = stepOf(glass, now(), source.known());
     const probabilities = step.tokens && sampled(step.tokens, chosen);
     table.replaceChildren(...rows(glass, step, probabilities, tally));
@@ -48,6 +49,7 @@ export function nextToken(glass, now) {
   const take = async (count) => {
     if (!(await change())) return;
     const probabilities = draw();
+    const { tally } = draws;
     let place = null;
     for (let one = 0; one < count; one++) {
       place = drawn(probabilities, Math.random());

@@ -45,7 +45,8 @@ export function tryNumbersView(glass) {
   };
   const boxes = {};
   const begin = () => {
-    boxes.lookAhead.checked = state.lookAhead;
+    for (const [name, box] of Object.entries(boxes)) box.checked = state[name];
+    reset.hidden = state.mode === "head";
     inputs.replaceChildren(...(state.mode === "head" ? headChoosers(glass, state, work, beginAgain) : inputBoxes(state, work)));
     work();
   };
@@ -53,7 +54,13 @@ export function tryNumbersView(glass) {
     begin();
     inputs.querySelector("select").focus();
   };
+  const startAgain = () => {
+    Object.assign(state, { scaling: true, lookAhead: false, texts: { ...EXAMPLE } });
+    begin();
+  };
+  const reset = make("button", { type: "button", click: startAgain }, say("resetExample"));
   const bar = settings(glass, state, boxes, work, begin);
+  bar.append(reset, make("p", { class: "quiet" }, say("typeHint", { largest: LARGEST })));
   begin();
   return make("div", { class: "view" }, bar, inputs, problem, picture, result);
 }
@@ -110,7 +117,6 @@ function settings({ say, record }, state, boxes, work, begin) {
         work();
       },
     }));
-    box.checked = state[name];
     return make("label", { class: "check" }, box, say(name));
   };
   const starts = [["weights", say("fromWeights")], ["direct", say("fromQkv")]];
@@ -120,18 +126,12 @@ function settings({ say, record }, state, boxes, work, begin) {
     if (mode === "head") state.lookAhead = state.head.kind === "decoder";
     begin();
   };
-  const reset = () => {
-    state.texts = { ...EXAMPLE };
-    begin();
-  };
   return make(
     "div",
     { class: "controls" },
     choice(say("startFrom"), starts, state.mode, start),
     toggle("scaling"),
     toggle("lookAhead"),
-    make("button", { type: "button", click: reset }, say("resetExample")),
-    make("p", { class: "quiet" }, say("typeHint", { largest: LARGEST })),
   );
 }
 

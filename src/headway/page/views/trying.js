@@ -11,6 +11,7 @@ import { targetWords, wordBars } from "./word_bars.js";
 /** Of a text, with Python's white space, by which edits number them. */
 export const WORDS = /(?:[^\s\x1c-\x1f\x85]|\ufeff)+/gu;
 const LEAST_LOSS = 0.01; // of a probability: less is invisible
+const ALWAYS_TRUE = ["look_ahead_off", "scaling_off"]; // reasons that hold however sure the model is
 const casesByEdits = new WeakMap();
 
 /** The record's translation: {text, words}. */
@@ -80,22 +81,23 @@ export function unchanged(glass, edits, before, now, after) {
   const { say } = glass;
   const losses = before.words.map(({ probability }, place) => (probability ?? 0) - (now[place]?.probability ?? 0));
   const place = losses.indexOf(Math.max(...losses));
-  const loss = losses[place] >= LEAST_LOSS ? "unchangedLess" : "unchangedSure";
+  const sure = losses[place] < LEAST_LOSS;
   const values = {
     word: visible(before.words[place]?.text ?? ""),
     before: percent(before.words[place]?.probability),
     after: percent(now[place]?.probability),
   };
-  return make("p", { class: "seen" }, make("b", {}, say("unchanged")), " ", say(loss, values), " ", ...reason(glass, edits));
+  return make("p", { class: "seen" }, make("b", {}, say("unchanged")), " ", say(sure ? "unchangedSure" : "unchangedLess", values), " ", ...reason(glass, edits, sure));
 }
 
-/** Why one edit may change nothing. Of several together nothing is said. */
-function reason(glass, edits) {
+/** Why one edit may change nothing; sure: whether the model is as sure as before, so that it makes nothing of what was taken
+ * away. Of several edits together nothing is said. */
+function reason(glass, edits, sure) {
   if (edits.length !== 1) return [];
-  const [edit] = edits;
-  if (edit.kind !== "head_off") return [glass.say(`same_${edit.kind}`)];
-  const measures = glass.record.attention[edit.attention].measures[edit.layer][edit.head];
-  return [glass.say("same_head_off"), " ", ...sentenceAbout(glass, edit.attention, measures).slice(0, 3)];
+  const [{ kind, attention, layer, head }] = edits;
+  const why = sure || ALWAYS_TRUE.includes(kind) ? [glass.say(`same_${kind}`), " "] : [];
+  if (kind !== "head_off") return why;
+  return [...why, ...sentenceAbout(glass, attention, glass.record.attention[attention].measures[layer][head]).slice(0, 3)];
 }
 
 /** The effect of a case beside the record's own edits: its title, and the translation before and after. */

@@ -25,7 +25,8 @@ export function headsOff(glass) {
     if (score !== null) effects.set(keyOf(edits.slice(-1)), { fall: record.target.score - score, text: after.text });
   };
   tried.forEach(note);
-  const together = make("input", { type: "checkbox" });
+  const together = make("input", { type: "checkbox", change: () => (place.kept.together = together.checked) });
+  together.checked = place.kept.together ?? false;
   const attempt = async (edit) => {
     const others = together.checked ? (place.kept.chosen ?? []).filter((one) => keyOf([one]) !== keyOf([edit])) : [];
     place.kept.chosen = [...others, edit];
@@ -33,29 +34,41 @@ export function headsOff(glass) {
     if (found && !others.length) note(found);
     grids.forEach((one) => one.refresh());
   };
-  const status = make("p", { class: "quiet status", role: "status" });
+  const status = glass.status("whatIf all heads");
   const table = make("div", {});
   const showTable = () => {
     place.kept.all = true;
     button.hidden = true;
     table.replaceChildren(headTable(glass, heads, effects));
+    return table.firstChild;
+  };
+  /** Whether all have been tried, and not that a request failed, or that the reader has gone on; what was tried is kept. */
+  const haveTried = async (open) => {
+    for (let at = 0; at < open.length && glass.inspect; at += AT_ONCE) {
+      const found = await askCases(place.kept.drawn.glass, open.slice(at, at + AT_ONCE).map((edit) => [...record.edits, edit]), status);
+      if (!found) return false;
+      found.forEach(note);
+      const { drawn } = place.kept;
+      if (!drawn.button.isConnected) return false;
+      drawn.grids.forEach((one) => one.refresh());
+      drawn.glass.begin(status, "triedHeads", { done: Math.min(at + AT_ONCE, open.length), count: open.length });
+    }
+    return true;
   };
   const tryAll = async () => {
-    const open = heads.filter((edit) => !effects.has(keyOf([edit])));
-    for (let at = 0; at < open.length && glass.inspect; at += AT_ONCE) {
-      const found = await askCases(glass, open.slice(at, at + AT_ONCE).map((edit) => [...record.edits, edit]), status);
-      if (!found) return;
-      found.forEach(note);
-      if (!button.isConnected) return; // the reader has gone on; what was tried is kept
-      grids.forEach((one) => one.refresh());
-      status.textContent = say("triedHeads", { done: Math.min(at + AT_ONCE, open.length), count: open.length });
-    }
-    status.textContent = "";
-    showTable();
-    if (document.activeElement === document.body) table.firstChild.focus({ preventScroll: true });
+    if (place.kept.trying) return;
+    place.kept.trying = true;
+    const done = await haveTried(heads.filter((edit) => !effects.has(keyOf([edit]))));
+    place.kept.trying = false;
+    if (!done) return;
+    const { drawn } = place.kept;
+    drawn.glass.begin(status);
+    const shown = drawn.showTable();
+    if (document.activeElement === document.body) shown.focus({ preventScroll: true });
   };
   const button = make("button", { type: "button", class: "try-all", click: tryAll }, say("tryAll", { count: heads.length }));
   const grids = Object.entries(record.attention).map(([kind, about]) => headGrid(glass, kind, about, effects, attempt));
+  place.kept.drawn = { glass, button, grids, showTable }; // as the box stands now: it may be drawn again meanwhile
   if (place.kept.all) showTable();
   return make(
     "section",
