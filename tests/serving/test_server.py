@@ -165,3 +165,11 @@ def test_a_large_heap_is_left_out_of_collections():
 def test_a_host_that_can_be_no_name_is_told():
     with pytest.raises(UserError, match=r"label too long.*; choose another --host or --port"):
         bind("x" * 64, 0)
+
+
+def test_a_key_stands_on_one_line(tmp_path):
+    """Else the later line would lift the limits of the earlier one; the message doesn't quote the key."""
+    (tmp_path / "keys").write_text("alice 2/minute\n\nalice\n")
+    with pytest.raises(UserError, match=r"keys:3: this key stands on an earlier line") as refusal:
+        _read_keys(tmp_path / "keys")
+    assert "alice" not in str(refusal.value)

@@ -509,6 +509,7 @@ def test_a_loss_of_ones_own(files, tmp_path):
     for name, message in (("own_losses:Other", "must be a subclass of"), ("own_losses:Absent", "has no class Absent")):
         with pytest.raises(UserError, match=message):
             begin(recipe(files, loss=name, **options), tmp_path / "refused")
+        assert not (tmp_path / "refused").exists(), "it is refused before data are prepared"
 
 
 @pytest.mark.parametrize(("growth", "steps"), [(0.1, 3), (0.0, 3), (-0.1, 9)])

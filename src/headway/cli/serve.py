@@ -156,6 +156,8 @@ def _read_keys(path: Path) -> dict[str, Limits | None]:
     for number, line in enumerate(map(str.strip, lines), 1):
         if line and not line.startswith("#"):
             key, *limits = line.split(maxsplit=1)
+            if key in keys:
+                raise UserError(f"{path}:{number}: this key stands on an earlier line, too; keep one of the lines")
             try:
                 keys[key] = parse_limits(limits[0]) if limits else None
             except UserError:  # which may quote a part of a key

@@ -18,6 +18,7 @@ from headway.model.config import ModelConfig
 from headway.plain import Floats, PlainTransformer
 from headway.storage import AnyModel
 from headway.storage.atomic import write_directory
+from headway.storage.model_directory import save_tokenizers
 from headway.storage.model_info import ModelInfo
 from headway.text.shortlist import Shortlist
 from headway.text.tokenizer import CONTROL_PIECES, UNK_ID
@@ -45,8 +46,8 @@ def why_not(config: ModelConfig) -> str | None:
 
 
 def export_ctranslate2(model: AnyModel, output: Path, quantization: str | None = None) -> None:
-    """Writes a directory that `ctranslate2.Translator` loads, whole or not at all. Sources are given to it as pieces
-    with <eos> last. `quantization` is CTranslate2's, such as `int8`; the check that the model is the same one is made
+    """Writes a directory that `ctranslate2.Translator` loads, with the tokenizers, whole or not at all. Sources are
+    given to it as pieces with <eos> last. `quantization` is CTranslate2's, such as `int8`; the check that the model is the same one is made
     without it. Raises UserError."""
     if quantization not in (None, *QUANTIZATIONS):
         raise UserError(f"quantization {quantization!r} is unknown; there are {', '.join(QUANTIZATIONS)}")
@@ -62,6 +63,7 @@ def export_ctranslate2(model: AnyModel, output: Path, quantization: str | None =
         else:
             _save(model, folder, quantization)
         shutil.rmtree(exact)
+        save_tokenizers(folder, model.source_tokenizer, model.target_tokenizer)
         if model.shortlist is not None:
             map_ = "".join(f"{line}\n" for line in _vocabulary_map(model, model.shortlist))
             (folder / VOCABULARY_MAP).write_text(map_, encoding="utf-8", newline="\n")

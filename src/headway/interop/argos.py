@@ -40,7 +40,7 @@ def export_argos(stored: StoredModel, output: Path, quantization: str | None = N
         folder = Path(temporary, f"translate-{source}_{target}-1_0")
         folder.mkdir()
         _save_model(stored, folder / "model", quantization or "int8")
-        (folder / "sentencepiece.model").write_bytes(stored.source_tokenizer.to_bytes())
+        (folder / "model" / "tokenizer.spm").rename(folder / "sentencepiece.model")
         write_json(folder / "metadata.json", {**metadata, "type": "translate"})
         (folder / "README.md").write_text(stored.card, encoding="utf-8")
         archive = shutil.make_archive(str(folder), "zip", root_dir=temporary, base_dir=folder.name)

@@ -58,6 +58,11 @@ class _UniqueKeys(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def _for_text(path: Path) -> str:
+    """Where text goes that was given as a recipe."""
+    return "" if path.suffix in (".yaml", ".yml") else "; text to train on is for --source and --target"
+
+
 def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None = None) -> Recipe:
     """Reads a recipe. overrides: `key.path=value`. Paths are relative to its folder or `as_in`. Raises UserError."""
     try:
@@ -73,9 +78,9 @@ def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None
     except _NOT_YAML as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}, line {mark.line + 1}" if mark else path
-        raise UserError(f"{place}: is not YAML: {getattr(error, 'problem', None) or error}") from None
+        raise UserError(f"{place}: is not YAML: {getattr(error, 'problem', None) or error}{_for_text(path)}") from None
     if not isinstance(document, dict):
-        raise UserError(f"{path}: must hold the sections data, tokenizer, model, training, decoding")
+        raise UserError(f"{path}: must hold the sections data, tokenizer, model, training, decoding{_for_text(path)}")
     return make_recipe(document, overrides, origin=str(path))
 
 

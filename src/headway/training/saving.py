@@ -175,7 +175,7 @@ A Transformer (Vaswani et al., 2017) trained with headway.
 
 {table_of_card(rows)}
 
-Use it:
+Use it as headway's own model, not as an export for another tool:
 
     headway translate THIS_FOLDER input.txt
 """

@@ -39,7 +39,7 @@ from headway.training.checkpoint import (
 )
 from headway.training.optim import make_optimizers, trained_weights
 from headway.training.ranks import SingleProcess
-from headway.training.run import Run, rate_jumps
+from headway.training.run import Run, loss_class, rate_jumps
 from headway.training.run_directory import RunStage, check_same_run, open_run, remove_if_refused, write_recipe
 from headway.training.saving import remove_models_after, write_best
 from headway.training.synthetic import check_synthetic, write_synthetic
@@ -68,6 +68,7 @@ def start(
         if ranks.leads:
             write_recipe(folder, recipe)
         with remove_if_refused(folder) if ranks.leads else nullcontext():
+            loss_class(options.loss), own_core(recipe.transformer_config())  # names that are wrong cost no preparing
             base = base_of(recipe, state)
             initial = load_initial_model(recipe, notice) if state is None or base else None
             data = _data(recipe, folder, notice, initial, state, show)

@@ -187,7 +187,7 @@ class LineTranslator:
         pieces = len(translation.source_tokens)
         size = f"{pieces} tokens" if pieces else f"{len(line.text):,} characters"
         most = f"the model reads at most {self.translator.longest_source} tokens"
-        return f"has {size}, {most}; its translation is left blank, split the line"
+        return f"has {size}, {most}; its translation is left blank; split the line, or all by --split"
 
     def _where_cut_off(self, line: Line, translation: Translation) -> str:
         if self.options.split:
