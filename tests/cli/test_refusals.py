@@ -23,8 +23,14 @@ from headway.insight.analyses import read_analyses
         ("check a.de", "a.de: target is missing; give its translation, or one file of both sides"),
         ("import nope --output model", "nope: no such folder; give one that was downloaded from Hugging Face"),
         ("bench foo", "Invalid value for 'what': 'foo' is not one of 'train', 'translate'."),
-        ("train a.de", "a.de: must hold the sections data, tokenizer, model, training, decoding; text to train on is for"),
-        ("train a.de a.en", "one recipe at a time, not a.de and a.en; changes are key.path=value, text is --source and"),
+        (
+            "train a.de",
+            "a.de: must hold the sections data, tokenizer, model, training, decoding; text to train on is for",
+        ),
+        (
+            "train a.de a.en",
+            "one recipe at a time, not a.de and a.en; changes are key.path=value, text is --source and",
+        ),
         ("train --resume run --minutes 3", "--resume RUN --minutes N --finish ends a run"),
     ],
 )

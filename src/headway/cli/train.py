@@ -116,8 +116,9 @@ def train(
     given = {"model.preset": preset, "training.init_from": init_from, "data.prepared": data}
     overrides += [f"{key}={json.dumps(str(value))}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
-        named = " and ".join(recipes)
-        raise UserError(f"one recipe at a time, not {named}; changes are key.path=value, text is --source and --target")
+        raise UserError(
+            f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value, text is --source and --target"
+        )
     given_anew = bool(recipes) + any(texts.values())
     if given_anew > 1 or (resume is None and not given_anew) or (source and pairs):
         raise UserError(_one_of([*recipes, *map(str, pairs)], source=source, resume=resume))

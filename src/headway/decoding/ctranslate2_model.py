@@ -47,8 +47,8 @@ def why_not(config: ModelConfig) -> str | None:
 
 def export_ctranslate2(model: AnyModel, output: Path, quantization: str | None = None) -> None:
     """Writes a directory that `ctranslate2.Translator` loads, with the tokenizers, whole or not at all. Sources are
-    given to it as pieces with <eos> last. `quantization` is CTranslate2's, such as `int8`; the check that the model is the same one is made
-    without it. Raises UserError."""
+    given to it as pieces with <eos> last. `quantization` is CTranslate2's, such as `int8`; the check that the model is
+    the same one is made without it. Raises UserError."""
     if quantization not in (None, *QUANTIZATIONS):
         raise UserError(f"quantization {quantization!r} is unknown; there are {', '.join(QUANTIZATIONS)}")
     if reason := why_not(model.config):

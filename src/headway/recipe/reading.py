@@ -59,7 +59,7 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def _for_text(path: Path) -> str:
-    """Where text goes that was given as a recipe."""
+    """The option for text that was given as a recipe."""
     return "" if path.suffix in (".yaml", ".yml") else "; text to train on is for --source and --target"
 
 
