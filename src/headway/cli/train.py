@@ -117,7 +117,8 @@ def train(
     overrides += [f"{key}={json.dumps(str(value))}" for key, value in given.items() if value is not None]
     if len(recipes) > 1:
         raise UserError(
-            f"one recipe at a time, not {' and '.join(recipes)}; changes are key.path=value, text is --source and --target"
+            f"one recipe at a time, not {' and '.join(recipes)}; "
+            "changes are key.path=value, text is --source and --target"
         )
     given_anew = bool(recipes) + any(texts.values())
     if given_anew > 1 or (resume is None and not given_anew) or (source and pairs):
