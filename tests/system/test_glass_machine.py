@@ -60,10 +60,13 @@ def test_wires_begin_and_end_at_blocks(opened, record):
 def test_one_token_is_followed_through_all_blocks(opened, record, language, width):
     window = opened(record.to_dict(), language, width=width)
     window.view("machine")
+    size = window.page.locator(".encoder .row-name").first.evaluate("one => getComputedStyle(one).fontSize")
+    assert float(size.removesuffix("px")) >= 10, "a reader can read it"
     window.page.click(".encoder .row-name >> nth=2")
     assert window.page.input_value(".controls select >> nth=0") == "2"
     veil = """getComputedStyle(document.querySelector(".encoder .embedding .strips"), "::before").height"""
-    row = window.page.locator(".encoder .row-name").first.evaluate("one => one.getBoundingClientRect().height")
+    strips = window.page.locator(".encoder .embedding .strips").evaluate("one => one.getBoundingClientRect().height")
+    row = strips / window.page.locator(".encoder .row-name").count()
     assert float(window.page.evaluate(veil).removesuffix("px")) == pytest.approx(2 * row, abs=2)
     window.page.click(".follow")
     window.page.wait_for_selector(".block.positions.here")

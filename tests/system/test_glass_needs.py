@@ -28,7 +28,7 @@ def case_of(record, step: int) -> str:
     return "none" if need is None else "same" if need == look else "other"
 
 
-@pytest.mark.parametrize(("language", "width"), [("en", 1280), ("ko", 390)])
+@pytest.mark.parametrize(("language", "width"), [("en", 1280), ("ko", 390), ("en", 390)])
 def test_what_a_token_looks_at_and_what_it_needs(opened, record, language, width):
     window = opened(record.to_dict(), language, width=width)
     view = window.view("needs")
