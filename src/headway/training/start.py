@@ -68,7 +68,8 @@ def start(
         if ranks.leads:
             write_recipe(folder, recipe)
         with remove_if_refused(folder) if ranks.leads else nullcontext():
-            loss_class(options.loss), own_core(recipe.transformer_config())  # names that are wrong cost no preparing
+            loss_class(options.loss)  # a wrong name, of this or of the core, costs no preparing
+            own_core(recipe.transformer_config())
             base = base_of(recipe, state)
             initial = load_initial_model(recipe, notice) if state is None or base else None
             data = _data(recipe, folder, notice, initial, state, show)
