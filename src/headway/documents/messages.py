@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree  # type: ignore[attr-defined]
 
-from headway.data.memories import LANGUAGE, language_of_variant, parse_catalogue
+from headway.data.memories import LANGUAGE, UNTRANSLATED_STATES, language_of_variant, parse_catalogue, state_of
 from headway.documents.archives import local_name, parse_xml, write_xml
 from headway.documents.markup import escape
 from headway.documents.opendocument import MixedParagraph
@@ -77,8 +77,8 @@ class Accelerated(NamedTuple):
 
 
 def open_po(data: bytes, languages: Languages) -> OpenedFile:
-    """gettext: messages without a translation are filled and marked as fuzzy. A header without plural forms gets those
-    of the target language where messages have plurals."""
+    """gettext: blank translations are filled, and their messages marked as fuzzy. A header without plural forms gets
+    those of the target language where messages have plurals."""
     from translate.lang.factory import getlanguage
 
     catalogue = parse_catalogue(data)
@@ -94,24 +94,26 @@ def open_po(data: bytes, languages: Languages) -> OpenedFile:
         raise UserError(f"nplurals={number[:20]}: a message has at most {MOST_PLURALS} plural forms")
     texts: list[tuple[Segment, Put]] = []
     for unit in catalogue.units:
-        is_left = unit.isheader() or unit.isobsolete() or unit.istranslated() or unit.isfuzzy()
-        if unit.istranslatable() and not is_left:
+        if unit.istranslatable() and not (unit.isheader() or unit.isobsolete()):
             texts += _entry(unit, int(number) if unit.hasplural() else 1)
     return OpenedFile.of(texts, lambda: bytes(catalogue), fills=True)
 
 
 def _entry(unit: Any, plurals: int) -> list[tuple[Segment, Put]]:
-    """The texts of an entry, which gets all of its plural forms when the last of them is put in its place."""
+    """The texts of an entry, whose blank forms are filled when the last text is put in its place; none if it has no
+    blank form."""
     forms = [Accelerated.of(str(one)) for one in getattr(unit.source, "strings", [unit.source])]
+    given = [str(one) for one in getattr(unit.target, "strings", [unit.target])]
+    given = [one for place, one in enumerate(given) if one or place < plurals] + [""] * (plurals - len(given))
     made: list[str] = []
 
     def put(translation: str) -> None:
         made.append(forms[len(made)].restored(translation))
-        if len(made) == len(forms):
-            unit.target = [*made[: plurals - 1], *made[-1:] * (plurals - 1)] if plurals > 1 else made[-1]
+        if len(made) == len(forms):  # a single form is the plural's
+            unit.target = [one or made[-1 if place or len(given) == 1 else 0] for place, one in enumerate(given)]
             unit.markfuzzy()
 
-    return [(Segment(one.text), put) for one in forms]
+    return [] if all(given) else [(Segment(one.text), put) for one in forms]
 
 
 def open_properties(data: bytes, _: Languages) -> OpenedFile:
@@ -196,9 +198,10 @@ def _message(source: etree._Element, places: list[etree._Element]) -> tuple[Segm
 
     def put(translation: str) -> None:
         for place in places:
-            place.text = None if len(source) else label.restored(translation)
             if len(source):
                 mixed.write_into(place, translation)
+            else:
+                place.text = label.restored(translation)
 
     return mixed.text.segment if len(source) else Segment(label.text), put
 
@@ -248,7 +251,8 @@ def _outside_tags(pattern: str, replacement: str, text: str) -> str:
 
 
 def open_xliff(data: bytes, languages: Languages) -> OpenedFile:
-    """The new targets are marked as not yet reviewed."""
+    """XLIFF: units without a target, or with one whose state says that it isn't a translation, are filled and marked as
+    not yet reviewed."""
     root = parse_xml(data)
     if local_name(root) != "xliff":
         raise UserError("is no XLIFF")
@@ -260,7 +264,8 @@ def open_xliff(data: bytes, languages: Languages) -> OpenedFile:
     texts: list[tuple[Segment, Put]] = []
     for unit in root.iter("{*}segment" if is_new else "{*}trans-unit"):
         source, target = unit.find("{*}source"), unit.find("{*}target")
-        is_filled = target is not None and "".join(map(str, target.itertext())).strip()
+        has_text = target is not None and "".join(map(str, target.itertext())).strip()
+        is_filled = has_text and state_of(unit, target) not in UNTRANSLATED_STATES
         if source is None or is_filled or _is_kept(unit):
             continue
         if target is None:
