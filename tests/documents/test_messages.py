@@ -171,6 +171,37 @@ def test_a_memory_gets_the_variants_that_it_lacks():
     ]
 
 
+NEW = '<xliff version="2.0" srcLang="{0}" trgLang="{1}"/>'
+OLD = '<xliff version="1.2"><file source-language="de"/><file source-language="{0}" target-language="{1}"/></xliff>'
+QT = '<TS sourcelanguage="{0}" language="{1}"/>'
+HEADER = 'msgid ""\nmsgstr "Language: {1}\\n"\n\nmsgid "Hund"\nmsgstr ""\n'
+NAMED = [("xliff", NEW), ("xliff", OLD), ("ts", QT), ("po", HEADER)]
+
+
+@pytest.mark.parametrize(("kind", "data"), NAMED)
+def test_a_file_of_other_languages_is_refused(kind, data):
+    for source, target in (("de", "fr"), ("en", "de"), ("fr", "en"))[: 2 if kind == "po" else 3]:
+        wrong = f"is {target if kind == 'po' or source == 'de' else source}, the translation's is "
+        with pytest.raises(UserError, match=rf"^file: [^;]*(?i:lang)\w* {wrong}(de|en); correct the file or choose"):
+            open_file(kind, data.format(source, target).encode(), LANGUAGES, "file")
+
+
+@pytest.mark.parametrize(("kind", "data"), NAMED)
+@pytest.mark.parametrize(
+    ("named", "translation"),
+    [
+        (("de-AT", "en_US"), ("deu_Latn", "eng")),
+        (("", ""), ("de", "en")),
+        (("POSIX", "C"), ("de", "en")),
+        (("de", "zh_TW"), ("de", "zh-Hans")),
+        (("fr", "no"), ("", "nb")),
+        (("fr", "ko"), ("mul", "")),
+    ],
+)
+def test_a_file_of_these_or_unknown_languages_is_read(kind, data, named, translation):
+    open_file(kind, data.format(*named).encode(), Languages(*translation), "f")
+
+
 def test_qt():
     data = (
         '<!DOCTYPE TS>\n<TS version="2.1"><context><name>M</name>'

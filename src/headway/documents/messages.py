@@ -20,7 +20,7 @@ from headway.documents.markup import escape
 from headway.documents.opendocument import MixedParagraph
 from headway.documents.segments import Languages, OpenedFile, Put, Segment, decode_text
 from headway.errors import UserError
-from headway.languages import same_language
+from headway.languages import is_language, read_code, same_language
 from headway.text.characters import HALF_PAIR, is_unicode
 from headway.text.protected import has_words, with_nulls
 
@@ -82,7 +82,9 @@ def open_po(data: bytes, languages: Languages) -> OpenedFile:
     from translate.lang.factory import getlanguage
 
     catalogue = parse_catalogue(data)
-    if catalogue.parseheader().get("Language") == "":
+    declared = catalogue.parseheader().get("Language")
+    _check_language("the header's Language", declared or "", languages.target)
+    if declared == "":
         catalogue.updateheader(Language=languages.target)
     number = str(catalogue.getheaderplural()[0])
     if not number.isdecimal() and any(unit.hasplural() for unit in catalogue.units):
@@ -174,7 +176,7 @@ def open_ts(data: bytes, languages: Languages) -> OpenedFile:
     root = parse_xml(data)
     if root.tag != "TS":
         raise UserError("is no file of Qt's translators")
-    root.set("language", root.get("language") or languages.target)
+    _name_languages(root, ("sourcelanguage", "language"), languages)
     texts: list[tuple[Segment, Put]] = []
     for message in root.iter("message"):
         source, translation = message.find("source"), message.find("translation")
@@ -257,10 +259,9 @@ def open_xliff(data: bytes, languages: Languages) -> OpenedFile:
     if local_name(root) != "xliff":
         raise UserError("is no XLIFF")
     is_new = root.get("version", "").startswith("2")
-    if is_new:
-        root.set("trgLang", root.get("trgLang") or languages.target)
-    for file in [] if is_new else root.iter("{*}file"):
-        file.set("target-language", file.get("target-language") or languages.target)
+    names = ("srcLang", "trgLang") if is_new else ("source-language", "target-language")
+    for element in [root] if is_new else root.iter("{*}file"):
+        _name_languages(element, names, languages)
     texts: list[tuple[Segment, Put]] = []
     for unit in root.iter("{*}segment" if is_new else "{*}trans-unit"):
         source, target = unit.find("{*}source"), unit.find("{*}target")
@@ -289,7 +290,7 @@ def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
     texts: list[tuple[Segment, Put]] = []
     for unit in root.iter("{*}tu"):
         variants = {language_of_variant(one): one for one in unit.findall("{*}tuv")}
-        source = same_language(languages.source, variants)
+        source = same_language(languages.source, variants) if languages.source else next(iter(variants), None)
         if source is None or same_language(languages.target, variants):
             continue
         segment = variants[source].find("{*}seg")
@@ -298,6 +299,22 @@ def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
         variant = etree.SubElement(unit, "tuv", {LANGUAGE: languages.target})
         texts.append(_text(segment, etree.SubElement(variant, "seg")))
     return OpenedFile.of(texts, lambda: write_xml(root), fills=True)
+
+
+def _check_language(name: str, declared: str, wanted: str) -> None:
+    """Raises UserError if what a file calls by this name is another language than that of the translation."""
+    if is_language(declared) and is_language(wanted) and read_code(declared).language != read_code(wanted).language:
+        raise UserError(
+            f"{name} is {declared}, the translation's is {wanted}; correct the file or choose a model for {declared}"
+        )
+
+
+def _name_languages(element: etree._Element, names: tuple[str, str], languages: Languages) -> None:
+    """Names the target language where an element names none. names: the attributes for source and target. Raises
+    UserError if they name other languages."""
+    for name, wanted in zip(names, languages, strict=True):
+        _check_language(f"line {element.sourceline}: {name}", element.get(name, ""), wanted)
+    element.set(names[1], element.get(names[1]) or languages.target)
 
 
 def _is_kept(unit: etree._Element) -> bool:
