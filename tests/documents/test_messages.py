@@ -58,6 +58,28 @@ def test_a_language_of_one_form_has_the_plurals():
     assert next(one.string for one in catalogue if isinstance(one.id, tuple)) == ("%d Hunde",)
 
 
+@pytest.mark.parametrize("flag", ["", "#, fuzzy\n"])
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ([], ("%D HUND", "%D HUNDE", "%D HUNDE")),
+        (["", "", ""], ("%D HUND", "%D HUNDE", "%D HUNDE")),
+        (["%d dog"], ("%d dog", "%D HUNDE", "%D HUNDE")),
+        (["", "%d dogs", ""], ("%D HUND", "%d dogs", "%D HUNDE")),
+        (["a", "b", "c"], ("a", "b", "c")),
+    ],
+)
+def test_only_blank_forms_are_filled(flag, given, made):
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\nPlural-Forms: nplurals=3; plural=0;\\n"\n\n'
+    forms = "".join(f'msgstr[{number}] "{text}"\n' for number, text in enumerate(given or [""]))
+    data = f'{header}{flag}msgid "%d Hund"\nmsgid_plural "%d Hunde"\n{forms}\n{flag}msgid "Hund"\nmsgstr ""\n'
+    filled = through("po", data.encode(), str.upper)
+    assert b"msgstr[3]" not in filled
+    many, one = (one for one in read_po(BytesIO(filled)) if one.id)
+    assert (many.string, many.fuzzy) == (made, bool(flag) or "c" not in given)
+    assert (one.string, one.fuzzy) == ("HUND", True)
+
+
 def test_a_catalogue_of_countless_plurals_is_refused():
     header = "charset=UTF-8\\n"
     data = PO.replace(header, f'{header}"\n"Plural-Forms: nplurals=1000000000; plural=0;\\n')
@@ -114,6 +136,31 @@ def test_xliff(version):
     assert second.find("target", names).text == "done"
 
 
+@pytest.mark.parametrize(
+    ("version", "state", "is_filled"),
+    [
+        ("1.2", "new", True),
+        ("1.2", "needs-translation", True),
+        ("1.2", "needs-review-translation", False),
+        ("1.2", "translated", False),
+        ("2.0", "initial", True),
+        ("2.0", "translated", False),
+    ],
+)
+def test_a_target_whose_state_says_that_it_is_no_translation_is_filled(version, state, is_filled):
+    unit, inline = ("segment", "pc") if version == "2.0" else ("trans-unit", "g")
+    words, noted = f'Ein <{inline} id="1">Hund</{inline}> läuft.', f' state="{state}"'
+    of_unit, of_target = (noted, "") if version == "2.0" else ("", noted)
+    target = f"<{unit}{of_unit}><source>{words}</source><target{of_target}>{words}</target></{unit}>"
+    data = f'<xliff version="{version}"><file source-language="de">{target}</file></xliff>'
+    root = ElementTree.fromstring(through("xliff", data.encode(), str.upper))
+    assert "".join(root.find(".//target").itertext()) == ("EIN HUND LÄUFT." if is_filled else "Ein Hund läuft.")
+    assert [one.text for one in root.iter(inline)] == ["Hund", "HUND" if is_filled else "Hund"]
+    left = root.find(f".//{'segment' if version == '2.0' else 'target'}").get("state")
+    made = "translated" if version == "2.0" else "needs-review-translation"
+    assert left == (made if is_filled else state)
+
+
 def test_a_memory_gets_the_variants_that_it_lacks():
     unit = '<tu><tuv xml:lang="de-DE"><seg>Ein <ph>{0}</ph> Hund</seg></tuv></tu>'
     both = '<tu><tuv xml:lang="de"><seg>fertig</seg></tuv><tuv xml:lang="en"><seg>done</seg></tuv></tu>'
@@ -122,6 +169,37 @@ def test_a_memory_gets_the_variants_that_it_lacks():
         ["Ein {0} Hund", "EIN {0} HUND"],
         ["fertig", "done"],
     ]
+
+
+NEW = '<xliff version="2.0" srcLang="{0}" trgLang="{1}"/>'
+OLD = '<xliff version="1.2"><file source-language="de"/><file source-language="{0}" target-language="{1}"/></xliff>'
+QT = '<TS sourcelanguage="{0}" language="{1}"/>'
+HEADER = 'msgid ""\nmsgstr "Language: {1}\\n"\n\nmsgid "Hund"\nmsgstr ""\n'
+NAMED = [("xliff", NEW), ("xliff", OLD), ("ts", QT), ("po", HEADER)]
+
+
+@pytest.mark.parametrize(("kind", "data"), NAMED)
+def test_a_file_of_other_languages_is_refused(kind, data):
+    for source, target in (("de", "fr"), ("en", "de"), ("fr", "en"))[: 2 if kind == "po" else 3]:
+        wrong = f"is {target if kind == 'po' or source == 'de' else source}, the translation's is "
+        with pytest.raises(UserError, match=rf"^file: [^;]*(?i:lang)\w* {wrong}(de|en); correct the file or choose"):
+            open_file(kind, data.format(source, target).encode(), LANGUAGES, "file")
+
+
+@pytest.mark.parametrize(("kind", "data"), NAMED)
+@pytest.mark.parametrize(
+    ("named", "translation"),
+    [
+        (("de-AT", "en_US"), ("deu_Latn", "eng")),
+        (("", ""), ("de", "en")),
+        (("POSIX", "C"), ("de", "en")),
+        (("de", "zh_TW"), ("de", "zh-Hans")),
+        (("fr", "no"), ("", "nb")),
+        (("fr", "ko"), ("mul", "")),
+    ],
+)
+def test_a_file_of_these_or_unknown_languages_is_read(kind, data, named, translation):
+    open_file(kind, data.format(*named).encode(), Languages(*translation), "f")
 
 
 def test_qt():

@@ -107,6 +107,18 @@ def test_a_heading_ends_before_its_closing_sign(sign):
     assert document.joined([["X"]]) == f"{sign} X {sign}"
 
 
+@pytest.mark.parametrize("format_", ["text", "html"])
+@pytest.mark.parametrize("sign", ["♪", "♫", "♩", "♬", "♪♪", "♪ ♫"])
+@pytest.mark.parametrize("words", ["Zwei Kinder", "Zwei Kinder lächeln.", "Eins ♪ zwei"])
+@pytest.mark.parametrize("space", ["", " ", "\u00a0"])
+def test_a_song_keeps_the_signs_around_it(words, sign, space, format_):
+    for around in ("{}", "{} ") if format_ == "text" else ("{}", "<i>{}</i>", "<i>{}</i> "):
+        text = around.format(f"{sign}{space}{words}{space}{sign}")
+        document = parse_document(text, format_, "de")
+        assert [whole_of(one) for one in document.sentences] == [words]
+        assert document.joined([["X"]]) == text.replace(words, "X")
+
+
 @pytest.mark.parametrize("line", [*(one for one in MARKERS if one != "가."), *TIGHT, "  2) ", "- 1.", "B."])
 def test_a_marker_alone_stays(line):
     assert asked(line) == asked(f"Ein Hund\n{line}")[1:] == []

@@ -74,6 +74,32 @@ def test_a_file_names_the_language_as_the_model_does(serve):
     assert found.headers["content-disposition"].endswith("''a.pt-BR.xliff")
 
 
+def test_a_file_of_another_language_is_refused(serve):
+    header = 'msgid ""\nmsgstr "Language: ko\\n"\n\nmsgid "Hund"\nmsgstr ""\n'
+    answer = send(serve(), header.encode(), "a.po")
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("a.po: the header's Language is ko, the translation's is en; ")
+
+
+@pytest.mark.parametrize("first", [["ru", "ko"], ["ko", "ru"]])
+@pytest.mark.parametrize("declared", ["ko", "ru"])
+def test_a_detected_language_is_compared_with_that_of_a_file(serve, first, declared):
+    server = serve(*(CopyingTranslator(source=one, change=lambda text: f"{text}!") for one in first))
+    unit = "<trans-unit><source>개가 달린다</source></trans-unit>"
+    data = f'<xliff version="1.2"><file source-language="{declared}">{unit}</file></xliff>'
+    answer = send(server, data.encode(), "a.xliff", source="auto")
+    if declared == "ko":
+        assert "개가 달린다!" in fetch(server, answer).content.decode()
+    else:
+        assert "source-language is ru, the translation's is ko" in answer.json()["error"]
+
+
+def test_a_memory_is_translated_from_a_detected_language(serve):
+    server = serve(*(CopyingTranslator(source=one, change=lambda text: f"{text}!") for one in ("ru", "ko")))
+    data = '<tmx><body><tu><tuv xml:lang="ko"><seg>개가 달린다</seg></tuv></tu></body></tmx>'
+    assert "개가 달린다!" in fetch(server, send(server, data.encode(), "a.tmx", source="auto")).content.decode()
+
+
 @pytest.mark.parametrize("source", ["de", "en"])
 def test_a_file_is_fetched_whatever_stands_behind_its_language(serve, source):
     server = serve(CopyingTranslator(change=str.upper))

@@ -22,8 +22,10 @@ LARGEST = 256 << 20
 """Most bytes of a file that is read whole."""
 FUZZY, UNTRANSLATED, OBSOLETE, FIXED = "fuzzy", "untranslated", "obsolete", "not to be translated"
 """Reasons to leave an entry out."""
-_UNSURE = re.compile("new|initial|needs-.*")
+UNTRANSLATED_STATES = "new", "initial", "needs-translation"
 """States of XLIFF in which a target isn't a translation yet."""
+_UNSURE = re.compile("|".join((*UNTRANSLATED_STATES, "needs-.*")))
+"""These, and those in which it isn't reviewed."""
 _WORDS, _CODE = {"hi", "mrk", "sub"}, {"bpt", "ept", "it", "ph", "ut"}
 """Inline elements around words, and those around code of the original format."""
 _LINE_BREAK = re.compile(r"\s*(?:\r\n|\r|\n)[^\S\r\n]*")
@@ -317,6 +319,11 @@ def _file_languages(element: Any) -> Sides:
     return element.get(names[0], ""), element.get(names[1], "")
 
 
+def state_of(unit: Any, target: Any) -> str:
+    """The state of a target of XLIFF, which version 2 notes at its segment."""
+    return target.get("state") or unit.get("state", "")
+
+
 def _of_xliff(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter[str]) -> Iterator[Entry]:
     exchanged, document = False, {}
     for element in _elements(stream, file, {"trans-unit", "segment"}, {"xliff", "file"}):
@@ -330,10 +337,13 @@ def _of_xliff(stream: IO[bytes], file: Path, languages: Sides, left_out: Counter
         source, target = (element.find(f"{{*}}{side}") for side in ("source", "target"))
         if source is None:
             raise UserError(f"{file}, line {element.sourceline}: has no source")
-        state = element.get("state", "") if target is None else target.get("state") or element.get("state", "")
         if unit.xpath("string(ancestor-or-self::*[@translate][1]/@translate)") == "no":
             left_out[FIXED] += 1
-        elif target is not None and len(target.xpath("string()").strip()) and _UNSURE.fullmatch(state):
+        elif (
+            target is not None
+            and len(target.xpath("string()").strip())
+            and _UNSURE.fullmatch(state_of(element, target))
+        ):
             left_out[FUZZY] += 1
         else:
             codes = {one.get("id", ""): one.text or "" for one in unit.iterfind("{*}originalData/{*}data")}

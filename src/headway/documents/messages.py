@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from lxml import etree  # type: ignore[attr-defined]
 
-from headway.data.memories import LANGUAGE, language_of_variant, parse_catalogue
+from headway.data.memories import LANGUAGE, UNTRANSLATED_STATES, language_of_variant, parse_catalogue, state_of
 from headway.documents.archives import local_name, parse_xml, write_xml
 from headway.documents.markup import escape
 from headway.documents.opendocument import MixedParagraph
 from headway.documents.segments import Languages, OpenedFile, Put, Segment, decode_text
 from headway.errors import UserError
-from headway.languages import same_language
+from headway.languages import is_language, read_code, same_language
 from headway.text.characters import HALF_PAIR, is_unicode
 from headway.text.protected import has_words, with_nulls
 
@@ -77,12 +77,14 @@ class Accelerated(NamedTuple):
 
 
 def open_po(data: bytes, languages: Languages) -> OpenedFile:
-    """gettext: messages without a translation are filled and marked as fuzzy. A header without plural forms gets those
-    of the target language where messages have plurals."""
+    """gettext: blank translations are filled, and their messages marked as fuzzy. A header without plural forms gets
+    those of the target language where messages have plurals."""
     from translate.lang.factory import getlanguage
 
     catalogue = parse_catalogue(data)
-    if catalogue.parseheader().get("Language") == "":
+    declared = catalogue.parseheader().get("Language")
+    _check_language("the header's Language", declared or "", languages.target)
+    if declared == "":
         catalogue.updateheader(Language=languages.target)
     number = str(catalogue.getheaderplural()[0])
     if not number.isdecimal() and any(unit.hasplural() for unit in catalogue.units):
@@ -94,24 +96,26 @@ def open_po(data: bytes, languages: Languages) -> OpenedFile:
         raise UserError(f"nplurals={number[:20]}: a message has at most {MOST_PLURALS} plural forms")
     texts: list[tuple[Segment, Put]] = []
     for unit in catalogue.units:
-        is_left = unit.isheader() or unit.isobsolete() or unit.istranslated() or unit.isfuzzy()
-        if unit.istranslatable() and not is_left:
+        if unit.istranslatable() and not (unit.isheader() or unit.isobsolete()):
             texts += _entry(unit, int(number) if unit.hasplural() else 1)
     return OpenedFile.of(texts, lambda: bytes(catalogue), fills=True)
 
 
 def _entry(unit: Any, plurals: int) -> list[tuple[Segment, Put]]:
-    """The texts of an entry, which gets all of its plural forms when the last of them is put in its place."""
+    """The texts of an entry, whose blank forms are filled when the last text is put in its place; none if it has no
+    blank form."""
     forms = [Accelerated.of(str(one)) for one in getattr(unit.source, "strings", [unit.source])]
+    given = [str(one) for one in getattr(unit.target, "strings", [unit.target])]
+    given = [one for place, one in enumerate(given) if one or place < plurals] + [""] * (plurals - len(given))
     made: list[str] = []
 
     def put(translation: str) -> None:
         made.append(forms[len(made)].restored(translation))
-        if len(made) == len(forms):
-            unit.target = [*made[: plurals - 1], *made[-1:] * (plurals - 1)] if plurals > 1 else made[-1]
+        if len(made) == len(forms):  # a single form is the plural's
+            unit.target = [one or made[-1 if place or len(given) == 1 else 0] for place, one in enumerate(given)]
             unit.markfuzzy()
 
-    return [(Segment(one.text), put) for one in forms]
+    return [] if all(given) else [(Segment(one.text), put) for one in forms]
 
 
 def open_properties(data: bytes, _: Languages) -> OpenedFile:
@@ -172,7 +176,7 @@ def open_ts(data: bytes, languages: Languages) -> OpenedFile:
     root = parse_xml(data)
     if root.tag != "TS":
         raise UserError("is no file of Qt's translators")
-    root.set("language", root.get("language") or languages.target)
+    _name_languages(root, ("sourcelanguage", "language"), languages)
     texts: list[tuple[Segment, Put]] = []
     for message in root.iter("message"):
         source, translation = message.find("source"), message.find("translation")
@@ -196,9 +200,10 @@ def _message(source: etree._Element, places: list[etree._Element]) -> tuple[Segm
 
     def put(translation: str) -> None:
         for place in places:
-            place.text = None if len(source) else label.restored(translation)
             if len(source):
                 mixed.write_into(place, translation)
+            else:
+                place.text = label.restored(translation)
 
     return mixed.text.segment if len(source) else Segment(label.text), put
 
@@ -248,19 +253,20 @@ def _outside_tags(pattern: str, replacement: str, text: str) -> str:
 
 
 def open_xliff(data: bytes, languages: Languages) -> OpenedFile:
-    """The new targets are marked as not yet reviewed."""
+    """XLIFF: units without a target, or with one whose state says that it isn't a translation, are filled and marked as
+    not yet reviewed."""
     root = parse_xml(data)
     if local_name(root) != "xliff":
         raise UserError("is no XLIFF")
     is_new = root.get("version", "").startswith("2")
-    if is_new:
-        root.set("trgLang", root.get("trgLang") or languages.target)
-    for file in [] if is_new else root.iter("{*}file"):
-        file.set("target-language", file.get("target-language") or languages.target)
+    names = ("srcLang", "trgLang") if is_new else ("source-language", "target-language")
+    for element in [root] if is_new else root.iter("{*}file"):
+        _name_languages(element, names, languages)
     texts: list[tuple[Segment, Put]] = []
     for unit in root.iter("{*}segment" if is_new else "{*}trans-unit"):
         source, target = unit.find("{*}source"), unit.find("{*}target")
-        is_filled = target is not None and "".join(map(str, target.itertext())).strip()
+        has_text = target is not None and "".join(map(str, target.itertext())).strip()
+        is_filled = has_text and state_of(unit, target) not in UNTRANSLATED_STATES
         if source is None or is_filled or _is_kept(unit):
             continue
         if target is None:
@@ -284,7 +290,7 @@ def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
     texts: list[tuple[Segment, Put]] = []
     for unit in root.iter("{*}tu"):
         variants = {language_of_variant(one): one for one in unit.findall("{*}tuv")}
-        source = same_language(languages.source, variants)
+        source = same_language(languages.source, variants) if languages.source else next(iter(variants), None)
         if source is None or same_language(languages.target, variants):
             continue
         segment = variants[source].find("{*}seg")
@@ -293,6 +299,22 @@ def open_tmx(data: bytes, languages: Languages) -> OpenedFile:
         variant = etree.SubElement(unit, "tuv", {LANGUAGE: languages.target})
         texts.append(_text(segment, etree.SubElement(variant, "seg")))
     return OpenedFile.of(texts, lambda: write_xml(root), fills=True)
+
+
+def _check_language(name: str, declared: str, wanted: str) -> None:
+    """Raises UserError if what a file calls by this name is another language than that of the translation."""
+    if is_language(declared) and is_language(wanted) and read_code(declared).language != read_code(wanted).language:
+        raise UserError(
+            f"{name} is {declared}, the translation's is {wanted}; correct the file or choose a model for {declared}"
+        )
+
+
+def _name_languages(element: etree._Element, names: tuple[str, str], languages: Languages) -> None:
+    """Names the target language where an element names none. names: the attributes for source and target. Raises
+    UserError if they name other languages."""
+    for name, wanted in zip(names, languages, strict=True):
+        _check_language(f"line {element.sourceline}: {name}", element.get(name, ""), wanted)
+    element.set(names[1], element.get(names[1]) or languages.target)
 
 
 def _is_kept(unit: etree._Element) -> bool:

@@ -60,12 +60,13 @@ class MixedParagraph:
         self.text = MarkedText(_pieces_of_mixed(element, unformatted))
 
     def write(self, translation: str) -> None:
-        self._element[:] = []
-        self._element.text = None
         self.write_into(self._element, translation)
 
     def write_into(self, element: etree._Element, translation: str) -> None:
-        """Writes a translation into another element; this one stays, and its elements without words are copied."""
+        """Writes a translation in place of what an element holds. If it is another one, the paragraph stays, and its
+        elements without words are copied."""
+        element[:] = []
+        element.text = None
         opened = [element]
         for piece in self.text.restored(translation):
             parent = opened[-1]

@@ -30,6 +30,7 @@ class Languages(NamedTuple):
     """The codes of the languages of a translation, for kinds that name them."""
 
     source: str
+    """Empty if it isn't known yet."""
     target: str
 
 

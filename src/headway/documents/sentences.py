@@ -64,8 +64,8 @@ _TIGHT = regex.compile(rf"{_BLANK}*+\d{{1,3}}\.(?=[\p{{Lu}}\p{{Lo}}])")
 """A number before the first word, in languages that write no ordinal numbers with a dot."""
 _LONE = regex.compile(rf"[\W_]*+(?:\d{{1,3}}\p{{L}}?|(?![\p{{Han}}\p{{Hangul}}{_KANA}])\p{{L}}\p{{M}}*)[.．।]{_BLANK}*")
 """A number or an initial, which is no sentence by itself."""
-_CLOSING = regex.compile(r"(?<=\S)\s++\#{2,6}\s*+\Z")
-"""End of a heading between number signs."""
+_CLOSING = regex.compile(r"(?<=\S)\s++\#{2,6}\s*+\Z|(?<=[^\s♩-♬])\s*+(?:[♩-♬]++\s*+)++\Z")
+"""End of a heading between number signs, or of a song between signs of music."""
 
 
 def marker_length(block: str, language: str) -> int:

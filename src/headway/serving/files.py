@@ -82,8 +82,8 @@ async def translated_file(
     settings, file = service.settings, wanted.file
     charge(units.of_file(file.data) - 1)  # a request has paid one already
     target = same_language(wanted.target, service.pairs.codes) or wanted.target
-    source = next(iter(service.pairs.sources(target)), "") if wanted.source.lower() == AUTO else wanted.source
-    languages = Languages(source, target)
+    sources = service.pairs.sources(target) if wanted.source.lower() == AUTO else [wanted.source]
+    languages = Languages(sources[0] if len(sources) == 1 else "", target)
     opened = await service.files.call(client, _opened, file, languages, settings)
     sample = _sample(opened.segments)
     asked = TranslateRequest.model_validate({**vars(wanted), "q": sample, "format": "html"})
