@@ -68,8 +68,7 @@ def start(
         if ranks.leads:
             write_recipe(folder, recipe)
         with remove_if_refused(folder) if ranks.leads else nullcontext():
-            loss_class(options.loss)  # a wrong name, of this or of the core, costs no preparing
-            own_core(recipe.transformer_config())
+            _check_own_classes(recipe)  # before data are prepared for hours
             base = base_of(recipe, state)
             initial = load_initial_model(recipe, notice) if state is None or base else None
             data = _data(recipe, folder, notice, initial, state, show)
@@ -111,6 +110,12 @@ def start(
             f"(training.warmup_steps={options.warmup_steps})"
         )
     return run
+
+
+def _check_own_classes(recipe: Recipe) -> None:
+    """Raises UserError if `training.loss` or `model.core` names none."""
+    loss_class(recipe.training.loss)
+    own_core(recipe.transformer_config())
 
 
 def _prepare_process(device: torch.device) -> None:
