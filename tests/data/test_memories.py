@@ -23,6 +23,7 @@ from headway.data.encoding import ChunkEncoder, EncodingSettings
 from headway.data.lines import Layout
 from headway.data.options import FiltersSection
 from headway.data.splitting import split_corpus
+from headway.data.tables import read_rows
 from headway.errors import UserError
 from headway.text.words import WordTokenizer
 
@@ -238,6 +239,21 @@ def test_a_cell_may_go_on_after_the_lines_that_tell_the_delimiter(tmp_path):
     assert pairs_of(tmp_path / "a.csv")[-1] == (r"one,\ntwo", "zwei", 101)
 
 
+@pytest.mark.parametrize("delimiter", list(",;\t"))
+def test_a_delimiter_is_found_though_texts_have_others_and_a_row_is_longer(tmp_path, delimiter):
+    rows = [("a, b; c", "d, e; f"), ("g; h, i", "j"), ("k", "l\tm"), ("n", "o", "p")]
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows(rows)
+    with (tmp_path / "a.csv").open("rb") as stream:
+        read = [cells for _, cells in read_rows(stream, map(bytes.decode, stream), tmp_path / "a.csv")]
+    assert read == [[cell.replace("\t", " ") for cell in row] for row in rows]
+
+
+def test_a_cell_may_have_as_much_text_as_a_line_of_a_tsv_file(tmp_path):
+    (tmp_path / "a.csv").write_text(f"{'a' * 200_000},b\n")
+    assert pairs_of(tmp_path / "a.csv") == [("a" * 200_000, "b", 1)]
+
+
 def test_compressed_files_are_read(files, tmp_path):
     (tmp_path / "a.tmx.gz").write_bytes(gzip.compress(TMX.encode()))
     assert pairs_of(tmp_path / "a.tmx.gz") == TMX_PAIRS
@@ -299,7 +315,9 @@ BOMB = '<!DOCTYPE tmx [<!ENTITY a "aaaaaaaaaa">' + "".join(
         ("a.mo", b"\xde\x12\x04\x95" + b"\0" * 4 + b"\xff" * 4 + b"\0" * 8, "a.mo: entry .* is outside the file"),
         ("a.mo", b"PK", "a.mo: isn't a .mo file"),
         ("a.csv", 'a,"b\n', "a.csv, line 1: isn't part of a .csv file"),
-        ("a.csv", "a,b\nc,d,e\n", "a.csv, line 2: has 3 columns"),
+        ("a.csv", "a,b\nc,d,e\n", "a.csv, line 2: has 3 columns, but the lines before have 2"),
+        ("a.csv", "source;target\na;b\nleft, alone\nc;d\n", "a.csv, line 3: has 1 column, but the lines before have 2"),
+        ("a.csv", "source\na\n", "a.csv, line 1: has 1 column; give two"),
         ("a.xlsx", "no workbook", "a.xlsx: can't be read as .xlsx"),
     ],
 )

@@ -137,7 +137,10 @@ def test_sentences_are_joined_in_the_same_order():
     assert {len(source.split()) for source, _ in found} == {2, 3}
     assert all(source.count(" ") == target.count(" ") for source, target in found)
     assert joined_pairs(("四。", "Four."), [("五。", "Five.")], Random(1))[0].startswith("四。五。")
-    for pair, others in ((("Open", "열기."), sentences), (("One.", "하나."), [])):
+    first = sentences[0]
+    found = {joined_pairs(first, sentences[:2], Random(seed))[0] for seed in range(50)}
+    assert found == {"One.", "One. Two!", "One. Two! Two!"}  # none is joined with itself
+    for pair, others in ((("Open", "열기."), sentences), (first, []), (first, [first])):
         assert joined_pairs(pair, others, Random(1)) == pair
 
 

@@ -357,6 +357,25 @@ def test_no_translation_is_empty_unless_a_prefix_is_all_of_it(cache, shortlist):
         assert [translation.text for translation in found][::2] == ["a dog", "the"]
 
 
+@pytest.mark.parametrize("model", ["random, pre-norm", "random, gelu", "trained"])
+@pytest.mark.parametrize("beam_size", [2, 5])
+def test_a_beam_ends_right_after_a_prefix_where_torch_does(cache, model, beam_size):
+    """If <eos> is among the likeliest tokens there, though not the likeliest."""
+    one = MODELS[model]()
+    ours, theirs = (Translator(one, device="cpu", engine=name) for name in ENGINES)
+    found = ours.translate(SENTENCES, beam_size=5, n_best=5, max_length=12)
+    texts = [text for text in SENTENCES for _ in range(5)]
+    whole = [other.text for each in found for other in (each, *each.alternatives)]
+    ended = []
+    for prefixes in (whole, [text[: len(text) // 2] or text for text in whole]):
+        options = {"prefix": prefixes, "beam_size": beam_size, "length_penalty": 0.0}
+        bests = ([each.text for each in translator.translate(texts, **options)] for translator in (ours, theirs))
+        for prefix, wanted, other in zip(prefixes, *bests, strict=True):
+            assert (other == prefix) == (wanted == prefix)
+            ended.append(wanted == prefix)
+    assert {*ended} == {True, False}
+
+
 def test_who_is_stopped_neither_searches_nor_scores(cache):
     searcher = ctranslate2_searcher.CTranslate2Searcher(stored(), "cpu", "fp32", 1)
     assert searcher.score([[5]], [[6]])

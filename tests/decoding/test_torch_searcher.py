@@ -1,5 +1,7 @@
 """The searcher on torch: each source with its own prefix, cap and number of hypotheses, in whatever batch it is."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -81,6 +83,32 @@ def test_sources_that_are_done_leave_the_others_what_they_must_have(searcher, be
         assert required.found_in(number, found.ids)
         [score] = searcher.score([sources[number]], [found.ids])
         assert found.score == pytest.approx(score, abs=1e-5)
+
+
+def test_the_cores_of_a_search_leave_other_threads_theirs(searcher, monkeypatch):
+    """Also threads that use torch for the first time: meanwhile, or for a search of their own at the same time."""
+    before, real, workers, others = torch.get_num_threads(), searcher._search_batch, [], []
+
+    def search_batch(*arguments):
+        workers.append(torch.get_num_threads())
+        with ThreadPoolExecutor(1) as new:
+            others.append(new.submit(torch.get_num_threads).result())
+        return real(*arguments)
+
+    def search(_: int = 0) -> int:
+        searcher.search([[EOS + 1] * 3] * 300, SearchOptions(beam_size=1), [4] * 300, [[]] * 300)
+        return torch.get_num_threads()
+
+    try:
+        torch.set_num_threads(2)
+        with monkeypatch.context() as patch:
+            patch.setattr(searcher, "_search_batch", search_batch)
+            assert search() == 2
+        with ThreadPoolExecutor(4) as callers:
+            assert {*callers.map(search, range(8))} == {2}
+    finally:
+        torch.set_num_threads(before)
+    assert (workers, others) == ([1] * 3, [2] * 3)
 
 
 @pytest.mark.parametrize(("gib", "times"), [(None, 1), (4, 1), (24, 3), (80, 8)])

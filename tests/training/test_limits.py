@@ -22,6 +22,13 @@ def test_a_run_goes_on_until_a_limit():
     assert limit_reached(TrainingSection(**FAR), here(), minutes=15.0, epoch_over=False) is None
 
 
+def test_a_large_limit_is_told_to_its_last_digit():
+    done = here(step=1_234_567)
+    assert limit_reached(TrainingSection(max_steps=1_234_567), done, 0.0, epoch_over=False) == (
+        "training.max_steps=1234567"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "limit", "before"),
     [("max_steps", 100, 101), ("max_epochs", 2, 3), ("max_minutes", 15.0, 15.1), ("patience", 2, 3)],

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from headway.data.lines import Line
@@ -146,6 +146,37 @@ def test_protected_text_is_no_part_of_a_word(door):
     assert not kept("{name} a.b@c.de/f a.b@c.de")
     assert not ProtectedText.of("https://a.de", door.stored.source_tokenizer).is_kept_by("https://a.de/b")
     assert ProtectedText.of("{name}s", door.stored.source_tokenizer).is_kept_by("{name}n")
+
+
+PARTS = st.sampled_from(["를 삭제", "文件", "the", " ", ", ", "s ", "에서 the"])
+TOUCHING = st.lists(
+    st.tuples(PARTS, st.sampled_from([one for one in SPANS if one != "<1/>"]), PARTS), min_size=1, max_size=4
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    text=TOUCHING.map(lambda some: " ".join(map("".join, some))),
+    words=st.sampled_from(["delete", "file it", "삭제", "文件", "Über", "(the)"]),
+)
+@example(text="https://a.org/x에서 내려받기", words="download from")
+@example(text="파일%d개, 打开%s文件", words="file")
+@example(text="{name}s the %s를", words="dog")
+def test_runs_touch_protected_text_with_a_letter_only_where_the_source_does(door, text, words):
+    source = ProtectedText.of(text, door.stored.source_tokenizer)
+    spans = {one.text for one in source.spans}
+    assume(all(text.count(one) == [span.text for span in source.spans].count(one) for one in spans))
+    made = source.from_runs("", [Translation(words, 0.0, "eos")] * len(source.runs), Glossary(())).text
+    for span in spans:
+        latin = rf"(?=([A-Za-zÜ]{re.escape(span)}|{re.escape(span)}[A-Za-zÜ]))"
+        assert made.count(span) == text.count(span)
+        assert len(re.findall(latin, made)) <= len(re.findall(latin, text))
+
+
+def test_runs_touch_tags_and_what_they_touch_in_the_source(door):
+    for text, wanted in [("{name}s the", "{name}dog"), ("집<1/>을", "dog<1/>dog"), ("%s를 {x}", "%s dog {x}")]:
+        source = ProtectedText.of(text, door.stored.source_tokenizer)
+        assert source.from_runs("", [Translation("dog", 0.0, "eos")] * len(source.runs), Glossary(())).text == wanted
 
 
 def test_a_translation_with_protected_text_keeps_its_pieces_and_alignment(door):

@@ -126,7 +126,8 @@ def joined_pairs(pair: Pair, others: Sequence[Pair], random: Random) -> Pair:
     """The pair, if it is a sentence, with one or two others in one line. others: by `sentences_of`."""
     if not others or not sentences_of([pair]):
         return pair
-    source, target = zip(pair, *random.choices(others, k=random.choice((1, 2))), strict=True)
+    chosen = [other for other in random.choices(others, k=random.choice((1, 2))) if other != pair]
+    source, target = zip(pair, *chosen, strict=True)
     return _one_line(source), _one_line(target)
 
 

@@ -290,7 +290,8 @@ def _check_usable(corpora: Sequence[CorpusFiles], counts: Sequence[PairCounts], 
             filters = "".join(f", {count} dropped by data.filters.{name}" for name, count in found.by_filters.items())
             raise UserError(
                 f"{corpus.sources[-1]}: holds no usable pair ({blank} blank, {too_long} longer than "
-                f"model.max_length={settings.max_length} or {settings.max_tokens} tokens on both sides{filters})"
+                f"model.max_length={settings.max_length} or, both sides together, "
+                f"training.tokens_per_batch={settings.max_tokens}{filters}){'; raise these' * bool(too_long)}"
             )
 
 

@@ -2,12 +2,13 @@
 
 import csv
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from headway.data.compressed import damages, plain_name
+from headway.data.compressed import LONGEST_LINE, damages, plain_name
 from headway.data.memories import formats_extra, in_one_line
 from headway.errors import UserError
 
@@ -15,6 +16,7 @@ LARGEST, MOST_ROWS, MOST_COLUMNS = 1 << 30, 1 << 20, 256
 """Most bytes of the parts of a workbook, most rows of its sheet, and most columns."""
 HEAD = 100
 """Rows by which the delimiter is found."""
+csv.field_size_limit(LONGEST_LINE)  # of the whole process
 
 
 def read_rows(stream: IO[bytes], lines: Iterator[str], file: Path) -> Iterator[tuple[int, list[str]]]:
@@ -38,17 +40,17 @@ def _rows_of_lines(lines: Iterator[str], file: Path) -> Iterator[tuple[int, list
 
 
 def _delimiter(head: Sequence[str]) -> str:
-    """The sign between cells: the first one that gives all rows the same number of cells, and more than one. The last
-    row may go on after the head."""
-    for delimiter in ",;\t":
+    """The sign between cells: the one that divides most rows into the same number of cells. The last row may go on
+    after the head."""
+    alike = dict.fromkeys(",;\t", 0)
+    for delimiter in alike:
         try:
             rows = [*csv.reader((f"{line}\n" for line in head), delimiter=delimiter)]
         except csv.Error:
             continue
-        counts = {len(row) for row in (rows[:-1] if len(head) == HEAD else rows) if row}
-        if len(counts) == 1 and counts != {1}:
-            return delimiter
-    return ","
+        counts = Counter(len(row) for row in (rows[:-1] if len(head) == HEAD else rows) if len(row) > 1)
+        alike[delimiter] = max(counts.values(), default=0)
+    return max(alike, key=alike.__getitem__)
 
 
 def _rows_of_sheet(stream: IO[bytes], file: Path) -> Iterator[tuple[int, list[str]]]:

@@ -72,10 +72,12 @@ class Form:
         fields = fields_of(line) if self.quoted else line.split("\t")
         if fields is None:
             return "has a quoted text without its end; is there a line break inside a text?"
+        if self.columns and len(fields) != self.columns and (self.numbered or len(fields) > 1):
+            hint = "is a cell or a quotation mark missing?" if self.numbered else "is there a TAB inside a text?"
+            plural = "s" if len(fields) > 1 else ""
+            return f"has {len(fields)} column{plural}, but the lines before have {self.columns}; {hint}"
         if len(fields) == 1:
-            return "has no TAB between source and target"
-        if self.columns and len(fields) != self.columns:
-            return f"has {len(fields)} columns, but the lines before have {self.columns}; is there a TAB inside a text?"
+            return "has 1 column; give two" if self.numbered else "has no TAB between source and target"
         if len(fields) <= max(self.places):
             return f"has only {len(fields)} columns"
         return fields[self.places[0]], fields[self.places[1]]

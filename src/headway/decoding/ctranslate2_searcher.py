@@ -98,6 +98,8 @@ class CTranslate2Searcher:
             short = [one for one in found[i] if len(one.ids) <= caps[i]]
             found[i] = short + [one for one in some if one.ids not in [other.ids for other in short]]
         given = self._pieces.given
+        if options.beam_size > 1:
+            self._end_after_prefixes(found, sources, prefixes, options)
         partial = [
             i for i in range(len(sources)) if i in cut or options.no_repeat_ngram or not given.issuperset(prefixes[i])
         ]
@@ -135,6 +137,26 @@ class CTranslate2Searcher:
             scores[i] = sum(compress(log_probabilities, left))
         return scores
 
+    def _end_after_prefixes(
+        self,
+        found: list[list[Hypothesis]],
+        sources: Sequence[list[int]],
+        prefixes: Sequence[list[int]],
+        options: SearchOptions,
+    ) -> None:
+        """Adds the prefixes that a beam may end with: CTranslate2 ends right after a prefix only if <eos> is likeliest
+        there. As no end, <eos> is among the `beam_size` likeliest tokens or not."""
+        lacking = [
+            i
+            for i, prefix in enumerate(prefixes)
+            if not self._pieces.given.issuperset(prefix) and all(one.ids != prefix for one in found[i])
+        ]
+        given = [prefixes[i] for i in lacking]
+        limits = [len(prefix) + 1 for prefix in given]
+        ends = self._found([sources[i] for i in lacking], given, limits, options, end_token=self._pieces.never[0])
+        for i, some in zip(lacking, ends, strict=True):
+            found[i] += [one for one in some if one.stopped == "eos"]
+
     def _found(
         self,
         sources: Sequence[list[int]],
@@ -142,6 +164,7 @@ class CTranslate2Searcher:
         limits: Sequence[int],
         options: SearchOptions,
         patience: int = 1,
+        end_token: Sequence[str] | None = None,
     ) -> list[list[Hypothesis]]:
         """The hypotheses of a search up to the limits, finished and unfinished. Scores leave out prefixes, and are
         among the tokens that `no_repeat_ngram` leaves."""
@@ -167,6 +190,7 @@ class CTranslate2Searcher:
                 and not given,  # with a map CTranslate2 4.8.5 replaces tokens of a prefix by others
                 return_scores=True,
                 return_end_token=True,
+                end_token=end_token,
             )
             running += zip(batch, self._kept_to_a_worker(futures), strict=True)
         found: list[list[Hypothesis]] = [[] for _ in sources]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from threading import Barrier, Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ LENGTHS = 4
 """Sources are padded to a multiple of this length: oneDNN compiles its products for each shape, and keeps them."""
 GROWTH = 192 * 2**20
 """Bytes that a process may grow by before `FreedMemory` returns free memory to the system."""
+_STARTING = Lock()
+"""Held while `_workers` changes the number of threads."""
 
 
 class FreedMemory:
@@ -105,16 +108,14 @@ class TorchSearcher:
             self._after_batch()
             return hypotheses
 
-        cores = torch.get_num_threads() if self._device.type == "cpu" else 1
-        workers = min(cores, len(batches))
-        if workers < 2:
+        with _STARTING:
+            workers = min(torch.get_num_threads() if self._device.type == "cpu" else 1, len(batches))
+            pool = _workers(workers) if workers > 1 else None
+        if pool is None:
             results = [search_batch(batch) for batch in batches]
         else:
-            try:
-                with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                    results = list(pool.map(search_batch, batches))
-            finally:
-                torch.set_num_threads(cores)  # the workers' setting is in part that of the whole process
+            with pool:
+                results = list(pool.map(search_batch, batches))
         found = dict(zip(chain(*batches), chain(*results), strict=True))
         if required is not None:
             left = [i for i, hypotheses in found.items() if not hypotheses]  # no room for their phrases
@@ -171,6 +172,23 @@ class TorchSearcher:
         )
         of_source = (drawn[start : start + count] for start in range(0, len(drawn), count))
         return [sorted(some, key=lambda one: -one.score) for some in of_source]
+
+
+def _workers(count: int) -> ThreadPoolExecutor:
+    """A pool of threads that compute with one core each. Their setting is that of the whole process too, which a thread
+    takes when it uses torch for the first time, so it is set back as soon as all have it."""
+    before, pool, all_set = torch.get_num_threads(), ThreadPoolExecutor(count), Barrier(count)
+
+    def use_one_core(_: int) -> None:
+        torch.get_num_threads()  # the first use
+        torch.set_num_threads(1)
+        all_set.wait()
+
+    try:
+        list(pool.map(use_one_core, range(count)))
+    finally:
+        torch.set_num_threads(before)
+    return pool
 
 
 def _resident() -> int:

@@ -3,8 +3,9 @@
 Numbers are digits of any script. Marks between them group thousands (`244,890`, `244.890`, `244 890`) or begin
 decimals. Where both are possible (`1.234`), a number has both readings, because texts of every language have both. Two
 numbers are the same if they share a reading. Digits with other marks are several numbers, such as the three of
-`12.05.2020` and `1.2.3`; those between letters are none (`HEX2DEC`); `3 million` and 300만 are one each. A number may
-be a word on the other side: `2 men`, `zwei Männer`; `05`, `Mai`; `15분`, `fifteen minutes`.
+`12.05.2020` and `1.2.3`, and so may be a time or a date (`12.30`, `3.5.`); those between letters are none (`HEX2DEC`);
+`3 million` and 300만 are one each. A number may be a word on the other side: `2 men`, `zwei Männer`; `05`, `Mai`;
+`15분`, `fifteen minutes`.
 
 A false mark is worse than none. So what good translations do is not marked: numbers up to 12 that only the translation
 has (2차, `secondary`), and numbers that are left out in a language without an entry in `WORDS`. Placeholders, markup,
@@ -54,6 +55,7 @@ _RUN = re.compile(
 )
 _GROUPED = re.compile(rf"([1-9]\d{{,2}}([.,{_SPACES}])\d{{3}}(?:\2\d{{3}})*)(?:(?!\2)[.,](\d+))?")
 _IN_NAME = re.compile(r"(?<=[A-Za-z])\d+(?=[A-Za-z])")
+_TIME = re.compile(r"(\d{1,2})\.(\d{1,2})")
 _WITH_DECIMALS = re.compile(r"(\d+)[.,](\d+)")
 
 
@@ -92,6 +94,8 @@ def check_numbers(source: str, translation: str, languages: tuple[str, str]) -> 
             missing.append(number)
         else:
             invented.remove(same)
+    missing = _without_times(missing, text, invented, other_text, other_language)
+    invented = _without_times(invented, other_text, missing, text, language)
     missing = [one for one in missing if one.text not in other_code and not _has_word(other_text, other_language, one)]
     invented = [one for one in invented if one.text not in code and not _has_word(text, language, one)]
     if not missing or language not in WORDS:
@@ -99,6 +103,26 @@ def check_numbers(source: str, translation: str, languages: tuple[str, str]) -> 
     if not invented and other_language not in WORDS:
         missing = []
     return NumberCheck(tuple(one.text for one in missing), tuple(one.text for one in invented))
+
+
+def _without_times(
+    numbers: list[Number], text: str, others: list[Number], other_text: str, other_language: str
+) -> list[Number]:
+    """The numbers of a text without times (12.30) and dates (3.5.) whose two parts the other text has. Takes these
+    from `others`."""
+    left = list[Number]()
+    for number in numbers:
+        time = _TIME.fullmatch(number.text)
+        parts = [Number(one, _values(one)) for one in time.groups()] if time else []
+        same = [next((other for other in others if other.values & one.values), None) for one in parts]
+        found = (other or _has_word(other_text, other_language, one) for other, one in zip(same, parts, strict=True))
+        if time and (len(time[2]) == 2 or f"{number.text}." in text) and all(found):
+            for one in filter(None, same):
+                if one in others:
+                    others.remove(one)
+        else:
+            left.append(number)
+    return left
 
 
 def _parts(text: str) -> tuple[str, str]:

@@ -141,7 +141,7 @@ def limit_reached(options: TrainingSection, progress: Progress, minutes: float, 
     for name, value in spent.items():
         limit = getattr(options, name)
         if limit is not None and value >= limit:
-            return f"training.{name}={limit:g}"
+            return f"training.{name}={limit:.15g}"
     return None
 
 

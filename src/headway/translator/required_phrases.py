@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, pairwise
 from typing import Self
 
 from headway.text.protected import (
@@ -116,11 +117,15 @@ class ProtectedText:
         )
 
     def from_runs(self, prefix: str, runs: Sequence[Translation], glossary: Glossary) -> Translation:
-        """The translation made of translated runs, after a prefix and without pieces. Its score is their sum."""
+        """The translation made of translated runs, after a prefix and without pieces. Its score is their sum. A space
+        keeps protected text from a letter that the source doesn't have there, as after a Korean particle."""
         targets = tuple(one.target for one in glossary.terms)
 
         def of(each: Sequence[Translation]) -> Translation:
-            text = joined(with_runs(self.parts, [one.text for one in each], kept_ends=targets))
+            made = with_runs(self.parts, [one.text for one in each], kept_ends=targets)
+            beside = zip(pairwise(made), pairwise(self.parts), strict=True)
+            gaps = (" " * (_goes_on(*here) and not _goes_on(*there)) for here, there in beside)
+            text = joined(chain.from_iterable(zip(made, chain(gaps, [""]), strict=False)))
             scores = [one.score for one in each if one.score is not None]
             return Translation(f"{prefix} {text}" if prefix else text, sum(scores) if scores else None, stopped)
 
@@ -128,6 +133,13 @@ class ProtectedText:
         ranked = list(zip(*((run, *run.alternatives) for run in runs), strict=False)) or [()]
         best, *others = map(of, ranked)
         return replace(best, alternatives=others)
+
+
+def _goes_on(one: Element, following: Element) -> bool:
+    """Whether a word goes on from protected text, or up to it."""
+    if isinstance(one, Atom):
+        return not one.is_syntax and isinstance(following, str) and goes_on(following[:1])
+    return isinstance(following, Atom) and not following.is_syntax and goes_on(one[-1:])
 
 
 def _times_in_words(span: str, text: str) -> int:
