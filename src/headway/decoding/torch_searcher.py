@@ -187,6 +187,7 @@ def _workers(count: int) -> ThreadPoolExecutor:
     try:
         list(pool.map(use_one_core, range(count)))
     finally:
+        all_set.abort()  # where one can't be started, the others don't wait for it
         torch.set_num_threads(before)
     return pool
 
