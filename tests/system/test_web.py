@@ -273,6 +273,16 @@ def test_page_and_box_have_one_language(browser, window, one_file):
     closed(korean)
 
 
+def test_page_and_box_have_one_theme(window):
+    """The reader's own, which is another than the system's."""
+    papers = "[...document.querySelectorAll('body, .glass')].map((one) => getComputedStyle(one).backgroundColor)"
+    before = set(window.page.evaluate(papers))
+    window.page.click(".tool-theme")
+    after = set(window.page.evaluate(papers))
+    assert len(before) == len(after) == 1
+    assert before != after
+
+
 def test_int8_is_the_default_and_a_quarter_of_the_bytes(browser, trained, one_file, tmp_path, translator, corpus):
     page = tmp_path / "page.html"
     test_set = ("--source", corpus.file("test.src"), "--reference", corpus.file("test.tgt"))
