@@ -25,11 +25,11 @@ from headway.insight.analyses import read_analyses
         ("bench foo", "Invalid value for 'what': 'foo' is not one of 'train', 'translate'."),
         (
             "train a.de",
-            "a.de: must hold the sections data, tokenizer, model, training, decoding; text to train on is for",
+            "a.de: must hold the sections data, tokenizer, model, training, decoding; for text: headway train --so",
         ),
         (
             "train a.de a.en",
-            "one recipe at a time, not a.de and a.en; changes are key.path=value, text is --source and",
+            "one recipe at a time, not a.de and a.en; changes are key.path=value, text files go with --s",
         ),
         ("train --resume run --minutes 3", "--resume RUN --minutes N --finish ends a run"),
     ],

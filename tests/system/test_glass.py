@@ -239,8 +239,11 @@ def test_the_worked_example_and_numbers_of_ones_own(window):
         assert numbers_of(window, 3)[0] == [1, 0]  # what stood there before
     window.page.click("text=Back to the example")
     assert numbers_of(window, 0) == [[2, 4, 4], [4, 16, 12], [4, 12, 10]]
+    ticked = [one.is_checked() for one in window.page.locator(".check input").all()]
+    assert ticked == [True, False]  # it is divided by the root, and nothing is hidden
 
     window.page.click(".view > .controls .choice label >> nth=2")  # a head: by the keyboard to another kind
+    assert not window.page.is_visible("text=Back to the example")
     window.page.focus(".inputs select >> nth=0")
     for kind in ("decoder", "encoder"):
         window.page.keyboard.press("ArrowUp")

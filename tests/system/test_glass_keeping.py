@@ -96,6 +96,15 @@ def test_choices_stay_with_the_model_and_its_target_language(window, random):
         assert window.page.input_value("#glass-instead") != "of this model"
 
 
+def test_another_translation_is_offered_to_compare_with(window, random):
+    open_live(window, random, "a dog")
+    record = random.inspect(TEXT).to_dict("layers")
+    others = [{"text": text, "score": -9.0} for text in ("the best of them", "another")]
+    window.page.evaluate(MOUNT, record | {"alternatives": others})
+    window.view("needs")
+    assert window.page.input_value("#glass-instead") == "the best of them"
+
+
 def test_switches_that_stand_as_in_the_record_ask_for_nothing(window, random):
     open_live(window, random, "a dog")
     head = {"kind": "head_off", "attention": "cross", "layer": 0, "head": 0}

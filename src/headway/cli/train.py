@@ -118,7 +118,7 @@ def train(
     if len(recipes) > 1:
         raise UserError(
             f"one recipe at a time, not {' and '.join(recipes)}; "
-            "changes are key.path=value, text is --source and --target"
+            "changes are key.path=value, text files go with --source and --target"
         )
     given_anew = bool(recipes) + any(texts.values())
     if given_anew > 1 or (resume is None and not given_anew) or (source and pairs):

@@ -123,7 +123,8 @@ def _name(random: Random) -> str:
 
 
 def joined_pairs(pair: Pair, others: Sequence[Pair], random: Random) -> Pair:
-    """The pair, if it is a sentence, with one or two others in one line. others: by `sentences_of`."""
+    """The pair, if it is a sentence, with one or two others in one line; as it is, if only itself was drawn.
+    others: by `sentences_of`."""
     if not others or not sentences_of([pair]):
         return pair
     chosen = [other for other in random.choices(others, k=random.choice((1, 2))) if other != pair]

@@ -59,8 +59,8 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def _for_text(path: Path) -> str:
-    """The option for text that was given as a recipe."""
-    return "" if path.suffix in (".yaml", ".yml") else "; text to train on is for --source and --target"
+    """The end of a complaint about a file that may be text instead of a recipe."""
+    return "" if path.suffix in (".yaml", ".yml") else "; for text: headway train --source FILE --target FILE"
 
 
 def load_recipe(path: Path, overrides: Iterable[str] = (), *, as_in: Path | None = None) -> Recipe:

@@ -175,9 +175,9 @@ A Transformer (Vaswani et al., 2017) trained with headway.
 
 {table_of_card(rows)}
 
-Use it as headway's own model, not as an export for another tool:
+To translate with the model in headway's own format:
 
-    headway translate THIS_FOLDER input.txt
+    headway translate MODEL_DIRECTORY input.txt
 """
 
 
